@@ -1,0 +1,152 @@
+"""Every error that Singerlake raises on purpose, grouped by what the caller can do.
+
+    SingerlakeError
+    ├── ConfigError             change the settings, then run again
+    │   ├── BadLocation             the URL cannot be opened: unknown scheme, missing package
+    │   ├── NotALake                nothing at this address looks like a lake
+    │   ├── UnknownTap              the lake has no such tap
+    │   ├── UnknownStream           the tap has no such stream
+    │   ├── StaleBookmark           the bookmark is of another log, or past its end
+    │   ├── PermissionDenied        the store refuses these credentials
+    │   └── UnsupportedFormat       written by a newer Singerlake: upgrade
+    ├── InputError              the data that was sent is wrong: mend the tap
+    │   ├── BadMessage              a line is not a Singer message
+    │   ├── RecordBeforeSchema      a record of a stream whose SCHEMA message has not come
+    │   ├── MissingKey              a record without one of its stream's key properties
+    │   ├── BadName                 a tap or stream name that no path can hold
+    │   └── SchemaCollision         two schemas of one stream have the same hash
+    ├── DamageError             the lake needs repair: `singerlake check`, `singerlake rebuild`
+    │   ├── CorruptDocument         a manifest, catalogue, lake document or lock cannot be read
+    │   ├── CorruptFile             a Singer file is truncated or is not what its name says
+    │   ├── MissingFile             a file that the manifest names is not there
+    │   └── MissingManifest         there are files, but the manifest that orders them is gone
+    ├── BusyError               somebody else is at work: try again later
+    │   ├── LockTimeout             another writer held the lock for too long
+    │   └── CommitConflict          other writers kept winning the manifest
+    └── StoreError              the object store's answer
+        ├── NotFound                no object under that key
+        ├── AlreadyExists           create found an object there
+        ├── Changed                 the object is not the version that the caller read
+        └── Unavailable             no usable answer (network, throttling, time-out): retry
+            └── OutcomeUnknown      a write may or may not have been applied
+
+A message says what was expected, what was found, where, and what to do next.
+"""
+
+from __future__ import annotations
+
+
+class SingerlakeError(Exception):
+    """The root: catch this to catch everything that Singerlake raises on purpose."""
+
+
+class ConfigError(SingerlakeError):
+    """Change the settings, then run again."""
+
+
+class BadLocation(ConfigError):
+    """The URL cannot be opened."""
+
+
+class NotALake(ConfigError):
+    """Nothing at this address looks like a lake."""
+
+
+class UnknownTap(ConfigError):
+    """The lake has no such tap."""
+
+
+class UnknownStream(ConfigError):
+    """The tap has no such stream."""
+
+
+class StaleBookmark(ConfigError):
+    """The bookmark tells nothing in this log: it is another's, or past its end."""
+
+
+class PermissionDenied(ConfigError):
+    """The store refuses these credentials."""
+
+
+class UnsupportedFormat(ConfigError):
+    """The document was written by a newer Singerlake."""
+
+
+class InputError(SingerlakeError):
+    """The data that was sent is wrong."""
+
+
+class BadMessage(InputError):
+    """A line is not a Singer message that the lake can keep."""
+
+
+class RecordBeforeSchema(InputError):
+    """A record of a stream whose SCHEMA message has not come yet."""
+
+
+class MissingKey(InputError):
+    """A record without one of its stream's key properties."""
+
+
+class BadName(InputError):
+    """A tap or stream name that no path can hold."""
+
+
+class SchemaCollision(InputError):
+    """Two different schemas of one stream have the same hash."""
+
+
+class DamageError(SingerlakeError):
+    """The lake needs repair."""
+
+
+class CorruptDocument(DamageError):
+    """A metadata document cannot be read."""
+
+
+class CorruptFile(DamageError):
+    """A Singer file is truncated, or not what its name says."""
+
+
+class MissingFile(DamageError):
+    """A file that the manifest names is not in the store."""
+
+
+class MissingManifest(DamageError):
+    """There are files of the stream, but no manifest that orders them."""
+
+
+class BusyError(SingerlakeError):
+    """Somebody else is at work: try again later."""
+
+
+class LockTimeout(BusyError):
+    """Another writer held the lock for longer than we may wait."""
+
+
+class CommitConflict(BusyError):
+    """Other writers kept winning the race for the manifest."""
+
+
+class StoreError(SingerlakeError):
+    """The object store's answer to one request."""
+
+
+class NotFound(StoreError):
+    """No object under that key."""
+
+
+class AlreadyExists(StoreError):
+    """There is an object under that key already."""
+
+
+class Changed(StoreError):
+    """The object is gone, or is not the version that the caller read."""
+
+
+class Unavailable(StoreError):
+    """The store gave no usable answer; the request may be sent again."""
+
+
+class OutcomeUnknown(Unavailable):
+    """The store gave no usable answer to a write, which may or may not have been applied."""

@@ -1,0 +1,1 @@
+"""The format as pure values and bytes: no store, no clock, no environment."""

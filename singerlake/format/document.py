@@ -1,0 +1,133 @@
+"""What the JSON documents of the lake share: a kind, a format version, and clear refusals."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import msgspec
+
+from singerlake.errors import CorruptDocument, UnsupportedFormat
+from singerlake.format.nesting import DEEPEST, is_too_deep
+
+VERSION = 1
+"""The newest format version that this code writes and reads."""
+
+Document = TypeVar("Document")
+
+
+class _Head(msgspec.Struct):
+    format: str
+    format_version: int
+
+
+_heads = msgspec.json.Decoder(_Head)
+
+
+def reader(
+    into: type[Document], kind: str, sealed: bool = False
+) -> Callable[[bytes, str], Document]:
+    """A function that reads a document of one kind, given its bytes and where they are.
+
+    It raises `CorruptDocument` and `UnsupportedFormat`. Make it when the module is imported:
+    msgspec learns a type the first time it meets it, and two threads that meet it at the same
+    moment crash the process.
+    """
+    documents = msgspec.json.Decoder(into)
+
+    def decode(data: bytes, where: str) -> Document:
+        if sealed:
+            require_seal(data, kind, where)
+        try:
+            _require(_heads.decode(data), kind, where)
+            return documents.decode(data)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            # Names may hold lone surrogates, which only Python's json reads.
+            body = decode_object(data, kind, where)
+        try:
+            return msgspec.convert(body, into)
+        except (ValueError, RecursionError) as error:
+            # A `ValidationError` is one, and so is a lone surrogate where a time should be.
+            raise corrupt(kind, where, error) from error
+
+    return decode
+
+
+def decode_object(data: bytes, kind: str, where: str) -> dict[str, Any]:
+    """Read a document as Python's json does: every key in its place, every integer exact."""
+    try:
+        body = json.loads(data)
+        _require(msgspec.convert(body, _Head), kind, where)
+    except (ValueError, msgspec.MsgspecError, RecursionError) as error:
+        raise corrupt(kind, where, error) from error
+    if is_too_deep(body):
+        raise corrupt(kind, where, f"more than {DEEPEST} levels of nesting")
+    return dict(body)
+
+
+def _require(head: _Head, kind: str, where: str) -> None:
+    if head.format != kind:
+        raise corrupt(kind, where, f"a document of format {head.format!r}")
+    if head.format_version > VERSION:
+        raise UnsupportedFormat(
+            f"{where}: format version {head.format_version} is newer than {VERSION}, the newest "
+            "that this Singerlake knows; upgrade it (`pip install -U singerlake`)"
+        )
+
+
+def corrupt(kind: str, where: str, found: object) -> CorruptDocument:
+    return CorruptDocument(
+        f"{where}: expected a {kind} document, found {found}; "
+        "`singerlake rebuild` makes it again from the files"
+    )
+
+
+_SEAL = re.compile(rb',\s*"document_checksum":\s*"sha256:(?P<hash>[0-9a-f]{64})"\s*\}\n\Z')
+_TEXT_LAST = re.compile(rb'"\s*\}\n\Z')
+
+
+def seal(data: bytes) -> bytes:
+    """The document with a last field that holds the checksum of all that stands before it."""
+    body = data.removesuffix(b"\n").removesuffix(b"}").rstrip()
+    indented = data.endswith(b"\n}\n")
+    field = (
+        b',\n  "document_checksum": "sha256:%s"\n}\n'
+        if indented
+        else (b',"document_checksum":"sha256:%s"}\n')
+    )
+    return body + field % hashlib.sha256(body).hexdigest().encode()
+
+
+def require_seal(data: bytes, kind: str, where: str) -> None:
+    """Raises `CorruptDocument` where a sealed document is not as it was written.
+
+    Older documents have no seal, and what another program has printed anew does not end as ours
+    do: both pass. No document that is sealed has a text as its last value but the seal.
+    """
+    found = _SEAL.search(data)
+    if found is None and not _TEXT_LAST.search(data):
+        return
+    if found is None or found["hash"].decode() != hashlib.sha256(data[: found.start()]).hexdigest():
+        raise corrupt(kind, where, "other bytes than were written (by its document_checksum)")
+
+
+def encode(value: Any) -> bytes:
+    """Compact JSON, for documents that programs read."""
+    try:
+        return msgspec.json.encode(value) + b"\n"
+    except UnicodeEncodeError:
+        body = msgspec.to_builtins(value)
+        return _utf8(json.dumps(body, separators=(",", ":"), ensure_ascii=False))
+
+
+def encode_object(body: dict[str, Any]) -> bytes:
+    """Indented JSON, for documents that people open and edit."""
+    return _utf8(json.dumps(body, indent=2, ensure_ascii=False))
+
+
+def _utf8(text: str) -> bytes:
+    """A lone surrogate, which UTF-8 cannot hold, becomes the escape that JSON has for it."""
+    return text.encode("utf-8", "backslashreplace") + b"\n"

@@ -1,0 +1,253 @@
+"""Every object key of the lake: built here, parsed here, and nowhere else.
+
+    raw/singerlake.json
+    raw/<tap>/catalogue.json
+    raw/<tap>/<stream>/manifest.json
+    raw/<tap>/<stream>/_segments/<level>-<first>-<last>-<id>.json
+    raw/<tap>/<stream>/_merges/<first>-<last>-<id>.json
+    raw/<tap>/<stream>/_uploads/<job>/<schema hash>/<file>.json
+    raw/<tap>/<stream>/_uploads/<job>/withdrawn.json
+    raw/<tap>/<stream>/<schema hash>/singerlake.lock
+    raw/<tap>/<stream>/<schema hash>/<stream>-<first>-<last>[-<suffix>].singer[.gz|.bz2]
+
+Tap and stream names can hold anything, so they become path segments by `escape`: ASCII letters,
+digits, `-`, `_` and `.` stand for themselves, every other byte of the name's UTF-8 is `!XX`.
+A first `.` or `_` is escaped too (Spark and shells hide such names, and `..` leads upwards), so
+is a last `.` (Windows drops it), and so is the first letter of a name that is one of our own.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+
+from singerlake.errors import BadName
+from singerlake.format import times
+
+ROOT = "raw"
+LAKE_DOCUMENT = "raw/singerlake.json"
+
+LONGEST_SEGMENT = 180
+"""File systems end at 255 bytes, and a file's name adds up to 70 to its stream's."""
+
+_OUR_OWN = frozenset({"singerlake.json", "catalogue.json", "manifest.json"})
+_PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.")
+_ESCAPED = re.compile(r"(?:[A-Za-z0-9._-]|![0-9A-F]{2})+")
+_HASH = re.compile(r"[0-9A-Za-z]{7}")
+_FILE = re.compile(
+    r"(?P<stream>.+)-(?P<first>\d{8}T\d{6}(?:\.\d{6})?Z)-(?P<last>\d{8}T\d{6}(?:\.\d{6})?Z)"
+    r"(?:-(?P<suffix>[0-9a-f]{8}))?\.singer(?P<compression>|\.gz|\.bz2)",
+    re.ASCII,
+)
+_SEGMENT = re.compile(
+    r"(?P<level>\d+)-(?P<first>\d+)-(?P<last>\d+)-(?P<id>[0-9a-f]{8})\.json", re.ASCII
+)
+_MERGE = re.compile(r"\d+-\d+-[0-9a-f]{8}\.json", re.ASCII)
+_JOB = re.compile(r"[0-9a-f]{32}")
+_WITHDRAWN = "withdrawn.json"
+
+
+def escape(name: str) -> str:
+    """The one path segment that stands for a tap or stream name. Raises `BadName`."""
+    raw = name.encode("utf-8", "surrogatepass")
+    if not raw:
+        raise BadName("a tap or stream name is empty: expected at least one character")
+    parts = [chr(byte) if byte in _PLAIN else f"!{byte:02X}" for byte in raw]
+    if raw[:1] in (b".", b"_") or name.lower() in _OUR_OWN:
+        parts[0] = f"!{raw[0]:02X}"
+    if raw[-1:] == b".":
+        parts[-1] = "!2E"
+    segment = "".join(parts)
+    if len(segment) > LONGEST_SEGMENT:
+        raise BadName(
+            f"the name {name[:40]!r}… takes {len(segment)} characters in a path, "
+            f"where at most {LONGEST_SEGMENT} fit: give the tap or stream a shorter name "
+            "(a stream map or stream alias can do it)"
+        )
+    return segment
+
+
+def unescape(segment: str) -> str:
+    """The name that `escape` made this segment from. Raises `BadName` if it made none such."""
+    if _ESCAPED.fullmatch(segment):
+        raw = re.sub(r"!([0-9A-F]{2})", lambda m: chr(int(m[1], 16)), segment).encode("latin-1")
+        try:
+            name = raw.decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError:
+            name = ""
+        if name and escape(name) == segment:
+            return name
+    raise BadName(f"{segment!r} is no name that Singerlake wrote (docs/spec.md, Names)")
+
+
+@dataclass(frozen=True)
+class FileName:
+    """What a Singer file's name tells: its stream, and the times of its records."""
+
+    stream: str
+    first: datetime
+    last: datetime
+    suffix: str = ""
+    compression: str = ".gz"
+
+    def __str__(self) -> str:
+        suffix = f"-{self.suffix}" if self.suffix else ""
+        return (
+            f"{escape(self.stream)}-{times.stamp(self.first)}-{times.stamp(self.last)}"
+            f"{suffix}.singer{self.compression}"
+        )
+
+    @staticmethod
+    def parse(text: str) -> FileName | None:
+        """The name's parts, or None where it is not a Singer file's name."""
+        match = _FILE.fullmatch(text)
+        if match is None:
+            return None
+        try:
+            return FileName(
+                stream=unescape(match["stream"]),
+                first=times.parse_stamp(match["first"]),
+                last=times.parse_stamp(match["last"]),
+                suffix=match["suffix"] or "",
+                compression=match["compression"],
+            )
+        except (BadName, ValueError):
+            return None
+
+
+def tap_folder(tap_id: str) -> str:
+    return f"{ROOT}/{escape(tap_id)}"
+
+
+def catalogue(tap_id: str) -> str:
+    return f"{tap_folder(tap_id)}/catalogue.json"
+
+
+@dataclass(frozen=True)
+class StreamKeys:
+    """The keys of one stream of one tap."""
+
+    tap_id: str
+    stream: str
+
+    @property
+    def folder(self) -> str:
+        return f"{tap_folder(self.tap_id)}/{escape(self.stream)}"
+
+    @property
+    def manifest(self) -> str:
+        return f"{self.folder}/manifest.json"
+
+    def lock(self, schema_hash: str) -> str:
+        return f"{self.folder}/{schema_hash}/singerlake.lock"
+
+    def under(self, path: str) -> str:
+        """The key of a path that the manifest gives relative to the stream's folder."""
+        return f"{self.folder}/{path}"
+
+
+def file_path(schema_hash: str, name: FileName) -> str:
+    """A file's path as the manifest has it: relative to the stream's folder."""
+    return f"{schema_hash}/{name}"
+
+
+def segment_path(level: int, first: int, last: int, unique: str) -> str:
+    """A segment's path as the manifest has it; `unique` is eight hexadecimal digits."""
+    return f"_segments/{level}-{first:012d}-{last:012d}-{unique}.json"
+
+
+def merge_path(first: int, last: int, unique: str) -> str:
+    """A merge document's path as the manifest has it; `unique` is eight hexadecimal digits."""
+    return f"_merges/{first:012d}-{last:012d}-{unique}.json"
+
+
+def uploads_folder(job: str = "") -> str:
+    """Where the notes of all jobs lie, or those of one; `job` is 32 hexadecimal digits."""
+    return f"_uploads/{job}" if job else "_uploads"
+
+
+def note_path(job: str, path: str) -> str:
+    """The note that the file at `path` waits for the commit of its job."""
+    return f"{uploads_folder(job)}/{path}.json"
+
+
+def withdrawal_path(job: str) -> str:
+    """What tells that a job will not commit any more."""
+    return f"{uploads_folder(job)}/{_WITHDRAWN}"
+
+
+@dataclass(frozen=True)
+class TapObject:
+    """A tap's catalogue."""
+
+    tap_id: str
+
+
+@dataclass(frozen=True)
+class StreamObject:
+    """Something in a stream's folder: `kind` is manifest, segment, merge, note, lock or file.
+
+    A note has the `job` that it is of, and the path of the file that it is about: none where it
+    tells that the job was withdrawn.
+    """
+
+    keys: StreamKeys
+    kind: str
+    path: str
+    schema_hash: str = ""
+    name: FileName | None = None
+    job: str = ""
+    about: str = ""
+
+
+def parse(key: str) -> TapObject | StreamObject | None:
+    """What a key below `raw/` is; None for the lake document and for what is not ours."""
+    root, *segments = key.split("/")
+    try:
+        if root != ROOT or not 2 <= len(segments) <= 6:
+            return None
+        tap_id = unescape(segments[0])
+        if len(segments) == 2:
+            return TapObject(tap_id) if segments[1] == "catalogue.json" else None
+        keys = StreamKeys(tap_id, unescape(segments[1]))
+    except BadName:
+        return None
+    return _in_stream(keys, segments[2:])
+
+
+def _in_stream(keys: StreamKeys, rest: list[str]) -> StreamObject | None:
+    path = "/".join(rest)
+    if path == "manifest.json":
+        return StreamObject(keys, "manifest", path)
+    if rest[0] == uploads_folder():
+        return _note(keys, rest)
+    if len(rest) != 2:
+        return None
+    folder, leaf = rest
+    if folder == "_segments":
+        return StreamObject(keys, "segment", path) if _SEGMENT.fullmatch(leaf) else None
+    if folder == "_merges":
+        return StreamObject(keys, "merge", path) if _MERGE.fullmatch(leaf) else None
+    if not _HASH.fullmatch(folder):
+        return None
+    if leaf == "singerlake.lock":
+        return StreamObject(keys, "lock", path, folder)
+    name = FileName.parse(leaf)
+    if name is None or name.stream != keys.stream:
+        return None
+    return StreamObject(keys, "file", path, folder, name)
+
+
+def _note(keys: StreamKeys, rest: list[str]) -> StreamObject | None:
+    if len(rest) < 3 or not _JOB.fullmatch(rest[1]):
+        return None
+    path, job = "/".join(rest), rest[1]
+    if path == withdrawal_path(job):
+        return StreamObject(keys, "note", path, job=job)
+    if not path.endswith(".json"):
+        return None
+    about = _in_stream(keys, [*rest[2:-1], rest[-1].removesuffix(".json")])
+    if about is None or about.kind != "file":
+        return None
+    return StreamObject(keys, "note", path, job=job, about=about.path)

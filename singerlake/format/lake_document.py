@@ -1,0 +1,70 @@
+"""The lake document: which taps there are, and what people wrote about them.
+
+Programs add taps to it; the annotations belong to people. Whatever stands in the document and is
+not ours is kept as it is, keys in their order.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from singerlake.format import document, times
+
+KIND = "singerlake.lake"
+
+ANNOTATIONS = {"owner": "", "description": "", "documentation": "", "job": "", "tags": {}}
+"""What a new tap's entry invites people to fill in."""
+
+
+def new(lake_id: str, created: datetime) -> dict[str, Any]:
+    """The document of an empty lake. `lake_id` tells this lake from every other."""
+    return {
+        "format": KIND,
+        "format_version": document.VERSION,
+        "lake_id": lake_id,
+        "created": times.rfc3339(created),
+        "taps": {},
+    }
+
+
+def decode(data: bytes, where: str) -> dict[str, Any]:
+    """Raises `CorruptDocument` and `UnsupportedFormat`."""
+    body = document.decode_object(data, KIND, where)
+    taps = body.get("taps")
+    if not isinstance(taps, dict) or not all(isinstance(tap, dict) for tap in taps.values()):
+        raise document.corrupt(KIND, where, "no `taps` object, with an object for each tap")
+    if not isinstance(body.get("lake_id"), str):
+        raise document.corrupt(KIND, where, "no `lake_id`")
+    return body
+
+
+def encode(body: dict[str, Any]) -> bytes:
+    return document.encode_object(body)
+
+
+def with_taps(body: dict[str, Any], tap_ids: Iterable[str]) -> dict[str, Any]:
+    """The document with these taps in it; taps that are there already keep what they have."""
+    changed = copy.deepcopy(body)
+    for tap_id in tap_ids:
+        changed["taps"].setdefault(tap_id, copy.deepcopy(ANNOTATIONS))
+    return changed
+
+
+def annotated(
+    body: dict[str, Any], tap_id: str, changes: Mapping[str, Any], tags: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The document with these annotations and tags of a tap, which must be in it.
+
+    A tag whose value is None is taken away. Whatever is not named stays.
+    """
+    changed = copy.deepcopy(body)
+    notes = changed["taps"][tap_id]
+    notes.update(changes)
+    if tags:
+        known = notes.get("tags")
+        merged = {**(known if isinstance(known, dict) else {}), **tags}
+        notes["tags"] = {name: value for name, value in merged.items() if value is not None}
+    return changed

@@ -1,0 +1,278 @@
+"""The manifest: a stream's commit log, as one small document.
+
+The newest entries stand in the manifest itself. Past a threshold the oldest hundred move to an
+immutable segment, and past two hundred segments the oldest of those to a segment of segments:
+the manifest holds a few hundred rows whether the stream has ten files or a million.
+
+Everything here is a frozen value; an update returns a new manifest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from itertools import groupby
+
+import msgspec
+
+from singerlake.errors import SchemaCollision
+from singerlake.format import document
+
+KIND = "singerlake.manifest"
+SEGMENT_KIND = "singerlake.segment"
+
+FAN_OUT = 100
+"""A segment holds this many rows; twice as many may wait in the manifest."""
+
+
+class MergeRef(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where a merged file's document is, which tells the files that it stands for.
+
+    `committed` is when it took their place; older rows do not tell.
+    """
+
+    path: str
+    checksum: str
+    committed: datetime | None = None
+
+
+class File(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A committed Singer file. `path` is relative to the stream's folder.
+
+    A file that a vacuum merged from others bears all their sequence numbers, from
+    `first_sequence` to `sequence`, and `merge` names the document that tells them apart.
+    """
+
+    path: str
+    sequence: int
+    records: int
+    bytes: int
+    raw_bytes: int
+    first: datetime
+    last: datetime
+    checksum: str
+    writer_id: str = ""
+    run_id: str = ""
+    committed: datetime
+    first_sequence: int = 0
+    merge: MergeRef | None = None
+
+    @property
+    def schema_hash(self) -> str:
+        return self.path.partition("/")[0]
+
+    @property
+    def lowest_sequence(self) -> int:
+        """The first sequence number that the file bears: its only one, unless it was merged."""
+        return self.first_sequence or self.sequence
+
+    @property
+    def parts(self) -> int:
+        """How many sequence numbers the file bears."""
+        return self.sequence - self.lowest_sequence + 1
+
+
+class Segment(msgspec.Struct, frozen=True, kw_only=True):
+    """An immutable object that holds older rows, and what a reader needs to skip it."""
+
+    path: str
+    level: int
+    first_sequence: int
+    last_sequence: int
+    files: int
+    records: int
+    bytes: int
+    first: datetime
+    last: datetime
+    checksum: str
+
+
+class Version(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A schema version of the stream; `digest` tells two schemas with one hash apart.
+
+    `path` is a file of the log that has it, so that a reader gets the schema without a search;
+    older manifests do not tell.
+    """
+
+    version: int
+    first_seen: datetime
+    digest: str
+    path: str = ""
+
+
+class Gap(msgspec.Struct, frozen=True, kw_only=True):
+    """Sequence numbers that no file bears any more, and why."""
+
+    first_sequence: int
+    last_sequence: int
+    reason: str
+    recorded: datetime
+
+
+class Commit(msgspec.Struct, frozen=True, kw_only=True):
+    """Who wrote this manifest, when; the id makes every manifest's bytes unique."""
+
+    id: str
+    time: datetime
+    writer_id: str
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """One stream's commit log. `log_id` changes when sequence numbers were given anew."""
+
+    format: str = KIND
+    format_version: int = document.VERSION
+    tap_id: str
+    stream: str
+    log_id: str
+    commit: Commit
+    last_sequence: int = 0
+    versions: dict[str, Version] = {}
+    gaps: tuple[Gap, ...] = ()
+    segments: tuple[Segment, ...] = ()
+    files: tuple[File, ...] = ()
+
+
+class SegmentContent(msgspec.Struct, frozen=True, kw_only=True):
+    """A segment object: files at level 1, segments of the level below above that."""
+
+    format: str = SEGMENT_KIND
+    format_version: int = document.VERSION
+    files: tuple[File, ...] = ()
+    segments: tuple[Segment, ...] = ()
+
+
+decode = document.reader(Manifest, KIND, sealed=True)
+decode_segment = document.reader(SegmentContent, SEGMENT_KIND)
+
+
+def encode(manifest: Manifest) -> bytes:
+    return document.seal(document.encode(manifest))
+
+
+def append(
+    manifest: Manifest, files: Sequence[File], commit: Commit, digests: dict[str, str]
+) -> Manifest:
+    """The manifest with these files added, each with the next sequence number.
+
+    `digests` gives the schema digest for every hash among the files. Raises `SchemaCollision`.
+    """
+    versions = dict(manifest.versions)
+    for schema_hash, digest in digests.items():
+        require_same_schema(manifest, schema_hash, digest)
+        if schema_hash not in versions:
+            number = max((known.version for known in versions.values()), default=0) + 1
+            versions[schema_hash] = Version(version=number, first_seen=commit.time, digest=digest)
+    added = tuple(
+        msgspec.structs.replace(file, sequence=sequence, committed=commit.time)
+        for sequence, file in enumerate(files, start=manifest.last_sequence + 1)
+    )
+    return msgspec.structs.replace(
+        manifest,
+        commit=commit,
+        versions=with_paths(versions, added),
+        last_sequence=manifest.last_sequence + len(added),
+        files=manifest.files + added,
+    )
+
+
+def with_paths(versions: dict[str, Version], files: Iterable[File]) -> dict[str, Version]:
+    """The versions, where one has no path with that of its first file among these."""
+    told = dict(versions)
+    for file in files:
+        version = told.get(file.schema_hash)
+        if version is not None and not version.path:
+            told[file.schema_hash] = msgspec.structs.replace(version, path=file.path)
+    return told
+
+
+def moved(versions: dict[str, Version], paths: Mapping[str, str]) -> dict[str, Version]:
+    """The versions, where some of their files are in others now: `paths` tells which in which."""
+    return {
+        schema_hash: msgspec.structs.replace(version, path=paths.get(version.path, version.path))
+        for schema_hash, version in versions.items()
+    }
+
+
+class Totals(msgspec.Struct, frozen=True):
+    """What a whole log adds up to."""
+
+    files: int
+    records: int
+    bytes: int
+
+
+def totals(manifest: Manifest) -> Totals:
+    """Counted from the manifest alone: a segment's row has its sums."""
+    rows: list[File | Segment] = [*manifest.segments, *manifest.files]
+    return Totals(
+        len(manifest.files) + sum(segment.files for segment in manifest.segments),
+        sum(row.records for row in rows),
+        sum(row.bytes for row in rows),
+    )
+
+
+def require_same_schema(manifest: Manifest, schema_hash: str, digest: str) -> None:
+    """Raises `SchemaCollision` where the hash stands for another schema already."""
+    known = manifest.versions.get(schema_hash)
+    if known is not None and known.digest != digest:
+        raise SchemaCollision(
+            f"stream {manifest.stream!r} of {manifest.tap_id!r}: the schema hash {schema_hash} "
+            f"belongs to another schema ({known.digest}, seen {known.first_seen:%Y-%m-%d}), and "
+            f"the one sent now is {digest}; nothing was written. Any change to the schema, such "
+            "as a description, gives it another hash"
+        )
+
+
+class Seal(msgspec.Struct, frozen=True):
+    """Rows that are due to move from the manifest to a segment of their own."""
+
+    level: int
+    rows: tuple[File, ...] | tuple[Segment, ...]
+
+    @property
+    def content(self) -> SegmentContent:
+        files = tuple(row for row in self.rows if isinstance(row, File))
+        segments = tuple(row for row in self.rows if isinstance(row, Segment))
+        return SegmentContent(files=files, segments=segments)
+
+
+def due_seal(manifest: Manifest) -> Seal | None:
+    """The next rows to move out, or None while the manifest is small enough."""
+    if len(manifest.files) > 2 * FAN_OUT:
+        return Seal(1, manifest.files[:FAN_OUT])
+    # Only neighbours move together: a segment's rows must be a stretch of the log.
+    for level, neighbours in groupby(manifest.segments, key=lambda segment: segment.level):
+        peers = tuple(neighbours)
+        if len(peers) > 2 * FAN_OUT:
+            return Seal(level + 1, peers[:FAN_OUT])
+    return None
+
+
+def segment_of(level: int, rows: Sequence[File | Segment], path: str, checksum: str) -> Segment:
+    """The row that stands for these rows once they are in a segment of their own."""
+    first, last = rows[0], rows[-1]
+    return Segment(
+        path=path,
+        level=level,
+        first_sequence=first.lowest_sequence if isinstance(first, File) else first.first_sequence,
+        last_sequence=last.sequence if isinstance(last, File) else last.last_sequence,
+        files=sum(1 if isinstance(row, File) else row.files for row in rows),
+        records=sum(row.records for row in rows),
+        bytes=sum(row.bytes for row in rows),
+        first=min(row.first for row in rows),
+        last=max(row.last for row in rows),
+        checksum=checksum,
+    )
+
+
+def sealed(manifest: Manifest, seal: Seal, segment: Segment) -> Manifest:
+    """The manifest with the seal's rows replaced by the segment that now holds them."""
+    if seal.level == 1:
+        files, segments = manifest.files[len(seal.rows) :], [*manifest.segments, segment]
+    else:
+        moved = {row.path for row in seal.rows}
+        files = manifest.files
+        segments = [row for row in manifest.segments if row.path not in moved] + [segment]
+    ordered = tuple(sorted(segments, key=lambda row: row.first_sequence))
+    return msgspec.structs.replace(manifest, files=files, segments=ordered)

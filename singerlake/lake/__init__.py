@@ -1,0 +1,31 @@
+"""Where the format meets the store: writing, reading, locking, checking and rebuilding a lake."""
+
+from singerlake.lake.check import check
+from singerlake.lake.finding import CheckReport, Finding, Level
+from singerlake.lake.lake import Lake, Stream, Tap, open_lake, open_on
+from singerlake.lake.lock import LockTimes
+from singerlake.lake.log import Selection
+from singerlake.lake.rebuild import RebuildReport, rebuild
+from singerlake.lake.snapshot import Bookmark, Snapshot
+from singerlake.lake.writer import Flush, Writer, WriterOptions
+
+__all__ = [
+    "Bookmark",
+    "CheckReport",
+    "Finding",
+    "Flush",
+    "Lake",
+    "Level",
+    "LockTimes",
+    "RebuildReport",
+    "Selection",
+    "Snapshot",
+    "Stream",
+    "Tap",
+    "Writer",
+    "WriterOptions",
+    "check",
+    "open_lake",
+    "open_on",
+    "rebuild",
+]

@@ -1,0 +1,149 @@
+"""Check: holds the lake against every promise of docs/spec.md."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from itertools import chain
+
+from singerlake.errors import CorruptDocument, NotFound
+from singerlake.format import catalogue, lock_record
+from singerlake.format import keys as key_names
+from singerlake.format.schema import Schema
+from singerlake.lake import fix as mending
+from singerlake.lake import inventory, registry
+from singerlake.lake.check_stream import Examine, check_stream, in_threads
+from singerlake.lake.finding import CheckReport, Finding, Level
+from singerlake.lake.inventory import Inventory, StreamInventory
+from singerlake.lake.lock import LockTimes
+from singerlake.lake.parallel import Progress, Steps, no_progress
+from singerlake.store import Store, Stored
+
+DEFAULT_TIMES = LockTimes()
+
+
+def check(
+    store: Store,
+    tap_id: str | None = None,
+    stream: str | None = None,
+    *,
+    fix: bool = False,
+    times: LockTimes = DEFAULT_TIMES,
+    progress: Progress = no_progress,
+    examine: Examine = in_threads,
+) -> CheckReport:
+    """Check the lake, one tap of it, or one stream of a tap; `fix` mends what is fixable.
+
+    `examine` reads the files: here, or on other machines.
+
+    Where there are lock files, takes at least `times.stale_after` seconds: only watching
+    a lock for so long tells whether its writer is alive.
+    """
+    found = inventory.take_known(store, tap_id, stream)
+    report = CheckReport()
+    since = time.monotonic()
+    locks = _locks(store, found)
+    steps = Steps(progress, found.file_count())
+    examinations = chain.from_iterable(
+        check_stream(store, one, report) for one in found.streams.values()
+    )
+    for findings in examine(store, examinations):
+        steps.step()
+        report.findings += findings
+    if stream is None:
+        report.findings += _catalogues(store, found)
+        report.findings += _lake_document(store, found)
+    stale = _still_the_same(store, locks, since + times.stale_after)
+    report.findings += _lock_findings(locks, stale, times)
+    for key in found.foreign:
+        message = "not a name that Singerlake gives: readers pass it over"
+        report.findings.append(Finding(Level.NOTE, "foreign-object", key, message))
+    if fix:
+        report.fixed = mending.fix(store, found, report.findings, stale, times)
+    return report
+
+
+def _catalogues(store: Store, found: Inventory) -> Iterator[Finding]:
+    for tap_id in sorted(found.tap_ids()):
+        key = key_names.catalogue(tap_id)
+        with_files = {one.keys.stream for one in found.of_tap(tap_id) if _has_files(one)}
+        try:
+            entries = registry.read_catalogue(store, tap_id)
+        except CorruptDocument as error:
+            yield Finding(Level.ERROR, "catalogue-corrupt", key, str(error), fixable=True)
+            continue
+        if entries is None:
+            if with_files:
+                message = f"missing, and the tap has {len(with_files)} streams with files"
+                yield Finding(Level.ERROR, "catalogue-missing", key, message, fixable=True)
+            continue
+        for name in sorted(with_files - entries.keys()):
+            message = f"stream {name!r} has files, and is not in it"
+            yield Finding(Level.ERROR, "catalogue-stream", key, message, fixable=True)
+        for name, entry in entries.items():
+            actual = Schema(entry["schema"], entry.get("key_properties") or ()).hash()
+            if catalogue.schema_hash(entry) != actual:
+                said = catalogue.schema_hash(entry)
+                message = f"stream {name!r}: it says schema hash {said}, its schema has {actual}"
+                yield Finding(Level.ERROR, "catalogue-hash", key, message, fixable=True)
+
+
+def _has_files(found: StreamInventory) -> bool:
+    """A job registers its stream when it commits: until then its files do not count."""
+    return not found.files.keys() <= {note.file for note in found.notes}
+
+
+def _lake_document(store: Store, found: Inventory) -> Iterator[Finding]:
+    key = key_names.LAKE_DOCUMENT
+    try:
+        body = registry.read_lake_document(store)
+    except CorruptDocument as error:
+        yield Finding(Level.ERROR, "lake-document-corrupt", key, str(error), fixable=True)
+        return
+    if body is None:
+        yield Finding(Level.ERROR, "lake-document-missing", key, "missing", fixable=True)
+        return
+    for tap_id in sorted(found.tap_ids() - body["taps"].keys()):
+        message = f"tap {tap_id!r} has a folder, and is not in it"
+        yield Finding(Level.ERROR, "lake-document-tap", key, message, fixable=True)
+
+
+def _locks(store: Store, found: Inventory) -> dict[str, Stored]:
+    """The lock files there are now; one that is gone again was in use."""
+    locks = {}
+    for key in (key for one in found.streams.values() for key in one.locks):
+        try:
+            locks[key] = store.read(key)
+        except NotFound:
+            continue
+    return locks
+
+
+def _still_the_same(store: Store, locks: dict[str, Stored], until: float) -> dict[str, Stored]:
+    """The locks that nobody refreshed while we watched."""
+    if not locks:
+        return {}
+    time.sleep(max(0.0, until - time.monotonic()))
+    same = {}
+    for key, lock in locks.items():
+        try:
+            if store.read(key).version == lock.version:
+                same[key] = lock
+        except NotFound:
+            continue
+    return same
+
+
+def _lock_findings(
+    locks: dict[str, Stored], stale: dict[str, Stored], times: LockTimes
+) -> Iterator[Finding]:
+    for key, lock in locks.items():
+        try:
+            holder = lock_record.decode(lock.data, key).writer_id
+        except CorruptDocument:
+            holder = "an unreadable record"
+        if key in stale:
+            message = f"held by {holder}, unchanged for {times.stale_after:.0f} s: its writer died"
+            yield Finding(Level.LEFTOVER, "stale-lock", key, message, fixable=True)
+        else:
+            yield Finding(Level.NOTE, "lock", key, f"in use by {holder}")

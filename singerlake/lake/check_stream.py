@@ -1,0 +1,238 @@
+"""Checking one stream: its log against itself, its files against the log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from singerlake.errors import CorruptDocument, CorruptFile, MissingFile, NotFound
+from singerlake.format import keys as key_names
+from singerlake.format import manifest as manifests
+from singerlake.format.keys import FileName, StreamKeys, StreamObject
+from singerlake.format.manifest import File, Manifest, Segment
+from singerlake.lake import log, merge, retired, source, uploads
+from singerlake.lake.finding import CheckReport, Finding, Level
+from singerlake.lake.inventory import ListedFile, StreamInventory
+from singerlake.lake.parallel import in_parallel
+from singerlake.store import Store
+
+
+@dataclass(frozen=True)
+class Examination:
+    """A file that has to be read to its end; it can be pickled, to be read elsewhere.
+
+    `file` is the manifest's row of a committed file, or what a listing tells of an orphan;
+    `digest` is that of the schema version it should have.
+    """
+
+    keys: StreamKeys
+    file: File | ListedFile
+    digest: str | None = None
+
+    @property
+    def bytes(self) -> int:
+        return self.file.bytes if isinstance(self.file, File) else self.file.size
+
+
+Examine = Callable[[Store, Iterable[Examination]], Iterator[list[Finding]]]
+"""Reads files, somewhere, and gives what is wrong with each of them."""
+
+
+def in_threads(store: Store, examinations: Iterable[Examination]) -> Iterator[list[Finding]]:
+    """Read the files in this process, several at once."""
+    return in_parallel(partial(examine, store), examinations)
+
+
+def examine(store: Store, examination: Examination) -> list[Finding]:
+    """Read one file to its end, and say what is wrong with it."""
+    if isinstance(examination.file, File):
+        return check_file(store, examination.keys, examination.digest, examination.file)
+    return [_check_orphan(store, examination.keys, examination.file)]
+
+
+def check_stream(
+    store: Store, found: StreamInventory, report: CheckReport
+) -> Iterator[Examination]:
+    """Hold one stream's log against itself, and give the files that have to be read.
+
+    Findings and counts go to `report`; locks are not looked at.
+    """
+    keys = found.keys
+    report.streams += 1
+    try:
+        manifest = log.read_head(store, keys).manifest
+        files = list(log.files(store, keys, manifest))
+        segments = set(log.segment_paths(store, keys, manifest))
+    except NotFound:
+        if found.files:
+            message = f"{len(found.files)} files, and no manifest that orders them"
+            report.findings.append(
+                Finding(Level.ERROR, "manifest-missing", keys.manifest, message, fixable=True)
+            )
+        return
+    except CorruptDocument as error:
+        report.findings.append(
+            Finding(Level.ERROR, "manifest-corrupt", keys.manifest, str(error), fixable=True)
+        )
+        return
+    report.findings += _segments(store, keys, manifest.segments)
+    report.findings += _sequences(keys, manifest, files)
+    rows = {file.path for file in files}
+    if found.files.keys() - rows:
+        # Something is not listed: before it is called an orphan, see what is known of it now.
+        found.merges |= retired.list_merges(store, keys)
+        found.notes = sorted({*found.notes, *uploads.notes(store, keys)}, key=lambda one: one.key)
+    gone = retired.find(store, found, files)
+    known = segments | gone.replaced
+    for path in found.segments:
+        if path not in known:
+            message = "no manifest names this segment: a commit was interrupted"
+            report.findings.append(
+                Finding(Level.LEFTOVER, "orphan-segment", keys.under(path), message, fixable=True)
+            )
+    for file in files:
+        report.files += 1
+        report.records += file.records
+        report.bytes += file.bytes
+        version = manifest.versions.get(file.schema_hash)
+        yield Examination(keys, file, version.digest if version else None)
+    for path in sorted(gone.uncommitted & {*found.files, *found.merges}):
+        message = (
+            "of a vacuum that was interrupted, or is under way: its lines are all in other files; "
+            "`singerlake vacuum --purge` removes it"
+        )
+        report.findings.append(Finding(Level.LEFTOVER, "orphan-merge", keys.under(path), message))
+    report.findings += _waiting(found, rows)
+    named = rows | gone.replaced | gone.uncommitted | {note.file for note in found.notes}
+    for path, listed in found.files.items():
+        if path in named:
+            continue
+        if gone.lost:
+            report.findings.append(_unsure_orphan(keys, path, gone.lost))
+        else:
+            yield Examination(keys, listed)
+
+
+def _unsure_orphan(keys: StreamKeys, path: str, lost: set[str]) -> Finding:
+    message = (
+        "no manifest names this file, and a merge may have replaced it: what the merge did stood "
+        f"in {', '.join(sorted(lost))}, which cannot be read; it is not adopted, because its "
+        "records would be there twice"
+    )
+    return Finding(Level.LEFTOVER, "orphan-file", keys.under(path), message)
+
+
+def _waiting(found: StreamInventory, rows: set[str]) -> Iterator[Finding]:
+    """What jobs have uploaded and not committed, and notes that tell nothing any more."""
+    message = (
+        "of a Spark write that is under way, or was killed: it is not part of the lake; "
+        "`singerlake vacuum --purge` removes it"
+    )
+    for note in found.notes:
+        unnamed = note.file in found.files and note.file not in rows
+        key = found.keys.under(note.file) if unnamed else note.key
+        yield Finding(Level.LEFTOVER, "orphan-upload", key, message)
+
+
+def _segments(store: Store, keys: StreamKeys, segments: Iterable[Segment]) -> Iterator[Finding]:
+    """A segment's row must sum up what is in it, or a reader would skip what it needs."""
+    for row in segments:
+        content = log.read_segment(store, keys, row)
+        rows: list[File | Segment] = [*content.segments, *content.files]
+        if row != manifests.segment_of(row.level, rows, row.path, row.checksum):
+            message = "its row in the manifest does not sum up what is in it"
+            yield Finding(Level.ERROR, "segment-wrong", keys.under(row.path), message)
+        yield from _segments(store, keys, content.segments)
+
+
+def _sequences(keys: StreamKeys, manifest: Manifest, files: list[File]) -> Iterator[Finding]:
+    """Files and gaps together bear every number from 1 to the last, once, in order."""
+    spans = [(file.lowest_sequence, file.sequence, file.path) for file in files]
+    spans += [(gap.first_sequence, gap.last_sequence, gap.reason) for gap in manifest.gaps]
+    expected = 1
+    for first, last, what in sorted(spans):
+        if first != expected:
+            code = "sequence-gap" if first > expected else "sequence-repeat"
+            message = f"expected sequence {expected}, found {first} ({what})"
+            yield Finding(Level.ERROR, code, keys.manifest, message)
+        expected = last + 1
+    if manifest.last_sequence != expected - 1:
+        message = f"last_sequence is {manifest.last_sequence}, the newest file has {expected - 1}"
+        yield Finding(Level.ERROR, "sequence-gap", keys.manifest, message)
+    if [file.sequence for file in files] != sorted(file.sequence for file in files):
+        message = "the files do not stand in the order of their sequence numbers"
+        yield Finding(Level.ERROR, "sequence-order", keys.manifest, message)
+    seen: set[str] = set()
+    for file in files:
+        if file.path in seen:
+            message = f"{file.path} is listed more than once"
+            yield Finding(Level.ERROR, "file-repeat", keys.manifest, message)
+        seen.add(file.path)
+
+
+def check_file(store: Store, keys: StreamKeys, digest: str | None, file: File) -> list[Finding]:
+    """Read a committed file to the end, and compare it with its name and its entry."""
+    key = keys.under(file.path)
+    item = key_names.parse(key)
+    name = item.name if isinstance(item, StreamObject) else None
+    if name is None:
+        return [Finding(Level.ERROR, "name-wrong", key, "not the name of a file of this stream")]
+    try:
+        facts = source.examine(store, key, name)
+    except MissingFile as error:
+        return [Finding(Level.ERROR, "file-missing", key, str(error))]
+    except CorruptFile as error:
+        return [Finding(Level.ERROR, "file-corrupt", key, str(error))]
+    try:
+        parts = _parts(store, keys, file)
+    except CorruptDocument as error:
+        return [Finding(Level.ERROR, "merge-wrong", key, str(error))]
+    found = source.entry(file.path, name, facts)
+    comparisons = [
+        ("file-size", "bytes", file.bytes, found.bytes),
+        ("file-size", "raw bytes", file.raw_bytes, found.raw_bytes),
+        ("file-checksum", "checksum", file.checksum, found.checksum),
+        ("file-records", "records", file.records, found.records),
+        ("file-times", "first record at", file.first, found.first),
+        ("file-times", "last record at", file.last, found.last),
+        ("name-wrong", "first in the name", name.first, _as_in_name(name, found.first)),
+        ("name-wrong", "last in the name", name.last, _as_in_name(name, found.last)),
+        ("merge-wrong", "sequences", *parts),
+        ("stream-wrong", "stream", keys.stream, facts.content.stream),
+        ("schema-wrong", "schema hash", file.schema_hash, facts.content.schema.hash()),
+        ("schema-wrong", "schema", digest, facts.content.schema.digest()),
+    ]
+    return [
+        Finding(Level.ERROR, code, key, f"{what}: expected {expected}, found {actual}")
+        for code, what, expected, actual in comparisons
+        if expected != actual
+    ]
+
+
+def _parts(store: Store, keys: StreamKeys, file: File) -> tuple[list[int], list[int]]:
+    """The sequence numbers that a file bears, and those that its merge document tells."""
+    document = merge.read_merge(store, keys, file)
+    if document is None or (document.path == file.path and not document.parts):
+        return [file.sequence], [file.lowest_sequence]
+    told = [sequence for sequence, _ in document.parts] if document.path == file.path else []
+    return list(range(file.lowest_sequence, file.sequence + 1)), told
+
+
+def _as_in_name(name: FileName, moment: object) -> object:
+    """Older names have whole seconds: compare with those."""
+    whole_seconds = name.first.microsecond == 0 == name.last.microsecond
+    if whole_seconds and hasattr(moment, "replace"):
+        return moment.replace(microsecond=0)
+    return moment
+
+
+def _check_orphan(store: Store, keys: StreamKeys, file: ListedFile) -> Finding:
+    key = keys.under(file.path)
+    try:
+        source.examine_listed(store, keys, file)
+    except (CorruptFile, MissingFile) as error:
+        message = f"no manifest names this file, and it cannot be read: {error}"
+        return Finding(Level.LEFTOVER, "orphan-corrupt", key, message)
+    message = "no manifest names this file: its commit was interrupted, or is under way"
+    return Finding(Level.LEFTOVER, "orphan-file", key, message, fixable=True)

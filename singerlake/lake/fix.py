@@ -1,0 +1,91 @@
+"""Mending what a check found, by the means that are safe beside writers at work.
+
+No Singer file is ever deleted. An orphan is a whole file whose commit was interrupted: it is
+adopted, as the newest of its stream. Its records may then be there twice (at least once is what
+the lake promises), and a writer that was only slow finds its commit done.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from singerlake.errors import Changed
+from singerlake.lake import commit, discovery, rebuild, repair, source
+from singerlake.lake.finding import Finding
+from singerlake.lake.inventory import Inventory, StreamInventory
+from singerlake.lake.lock import LockTimes
+from singerlake.lake.writer import new_writer_id
+from singerlake.store import Store, Stored
+
+SWEEP_AGE = timedelta(days=1)
+"""How old a crashed upload's hidden leftovers must be before they are removed."""
+
+
+def fix(
+    store: Store,
+    found: Inventory,
+    findings: list[Finding],
+    stale_locks: dict[str, Stored],
+    times: LockTimes,
+) -> list[str]:
+    """Mend every fixable finding; says, a line each, what was done."""
+    codes = {finding.code for finding in findings if finding.fixable}
+    keys = {finding.key for finding in findings if finding.fixable}
+    done: list[str] = []
+    for one in found.streams.values():
+        done += _fix_stream(store, one, keys, times)
+    if codes & {"catalogue-missing", "catalogue-corrupt", "catalogue-stream", "catalogue-hash"}:
+        done += _fix_catalogues(store, found)
+    if codes & {"lake-document-missing", "lake-document-corrupt", "lake-document-tap"}:
+        copies = repair.repair_lake_document(store, found)
+        done += ["registered the taps in the lake document", *_kept(copies)]
+    done += [_remove_lock(store, key, lock) for key, lock in stale_locks.items()]
+    swept = store.sweep(SWEEP_AGE)
+    return done + ([f"removed {swept} leftovers of uploads"] if swept else [])
+
+
+def _fix_stream(
+    store: Store, found: StreamInventory, wrong: set[str], times: LockTimes
+) -> list[str]:
+    keys = found.keys
+    if keys.manifest in wrong:
+        rebuild.rebuild_stream(store, found)
+        return [f"rebuilt {keys.manifest}"]
+    done = []
+    orphans = [file for file in found.files.values() if keys.under(file.path) in wrong]
+    if orphans:
+        digests, entries = {}, []
+        for file in orphans:
+            facts = source.examine_listed(store, keys, file)
+            digests[file.schema_hash] = facts.content.schema.digest()
+            entries.append(source.entry(file.path, file.name, facts))
+        entries.sort(key=lambda entry: (entry.last, entry.first, entry.path))
+        adopted = commit.adopt(store, keys, entries, digests, new_writer_id(), times)
+        done += [f"adopted {keys.under(entry.path)}" for entry in adopted]
+    if any(keys.under(path) in wrong for path in found.segments):
+        listed = rebuild.list_segments(store, keys)
+        # So that no sleeping writer's put can name one.
+        head = commit.touch(store, keys, new_writer_id(), times)
+        removed = rebuild.remove_orphan_segments(store, keys, listed, head.manifest)
+        done.append(f"removed {removed} segments that nothing names from {keys.folder}")
+    return done
+
+
+def _fix_catalogues(store: Store, found: Inventory) -> list[str]:
+    copies = []
+    for tap_id in sorted(found.tap_ids()):
+        entries = discovery.catalogue_from_files(store, tap_id)
+        copies += repair.repair_catalogue(store, tap_id, entries)
+    return ["registered the streams in their catalogues", *_kept(copies)]
+
+
+def _kept(copies: list[str]) -> list[str]:
+    return [f"kept an unreadable document as {key}" for key in copies]
+
+
+def _remove_lock(store: Store, key: str, lock: Stored) -> str:
+    try:
+        store.delete_if(key, lock.version)
+    except Changed:
+        return f"left {key}: it is in use again"
+    return f"removed the stale lock {key}"

@@ -1,0 +1,124 @@
+"""What lies in the store, by a listing: for check and rebuild, which trust no document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from singerlake.errors import UnknownStream, UnknownTap
+from singerlake.format import keys as key_names
+from singerlake.format.keys import FileName, StreamKeys, StreamObject, TapObject
+from singerlake.lake import registry
+from singerlake.store import Listed, Store
+
+
+@dataclass(frozen=True)
+class ListedFile:
+    """A Singer file by its path below the stream's folder."""
+
+    path: str
+    name: FileName
+    size: int
+    modified: datetime
+
+    @property
+    def schema_hash(self) -> str:
+        return self.path.partition("/")[0]
+
+
+@dataclass(frozen=True)
+class Note:
+    """Tells that a file waits for its job's commit; no file: that the job was withdrawn."""
+
+    key: str
+    job: str
+    file: str
+    modified: datetime
+
+
+@dataclass
+class StreamInventory:
+    """The objects of one stream; `merges` with the time of each by the store's clock."""
+
+    keys: StreamKeys
+    files: dict[str, ListedFile] = field(default_factory=dict)
+    segments: list[str] = field(default_factory=list)
+    merges: dict[str, datetime] = field(default_factory=dict)
+    notes: list[Note] = field(default_factory=list)
+    locks: list[str] = field(default_factory=list)
+    has_manifest: bool = False
+
+
+@dataclass
+class Inventory:
+    """Everything below `raw/`, or below a part of it."""
+
+    streams: dict[StreamKeys, StreamInventory] = field(default_factory=dict)
+    catalogues: set[str] = field(default_factory=set)
+    foreign: list[str] = field(default_factory=list)
+
+    def tap_ids(self) -> set[str]:
+        return self.catalogues | {keys.tap_id for keys in self.streams}
+
+    def file_count(self) -> int:
+        return sum(len(found.files) for found in self.streams.values())
+
+    def of_tap(self, tap_id: str) -> list[StreamInventory]:
+        return [found for keys, found in self.streams.items() if keys.tap_id == tap_id]
+
+
+def take(store: Store, tap_id: str | None = None, stream: str | None = None) -> Inventory:
+    """List the lake, one tap of it, or one stream of a tap."""
+    folder = key_names.ROOT
+    if tap_id is not None:
+        folder = key_names.tap_folder(tap_id)
+        if stream is not None:
+            folder = StreamKeys(tap_id, stream).folder
+    return _sorted_out(store.list(folder))
+
+
+def take_known(store: Store, tap_id: str | None, stream: str | None) -> Inventory:
+    """As `take`; raises `UnknownTap` or `UnknownStream` where the lake has no such thing."""
+    found = take(store, tap_id, stream)
+    if tap_id is None or found.tap_ids():
+        return found
+    known = registry.read_catalogue(store, tap_id)
+    if known is None:
+        raise UnknownTap(
+            f"{store.url}: no tap {tap_id!r} in this lake; `singerlake ls` shows the taps"
+        )
+    if stream is not None and stream not in known:
+        raise UnknownStream(
+            f"{store.url}: tap {tap_id!r} has no stream {stream!r}; "
+            "`singerlake ls` shows what there is"
+        )
+    return found
+
+
+def _sorted_out(listing: Iterable[Listed]) -> Inventory:
+    inventory = Inventory()
+    for listed in listing:
+        item = key_names.parse(listed.key)
+        if isinstance(item, TapObject):
+            inventory.catalogues.add(item.tap_id)
+        elif isinstance(item, StreamObject):
+            _add(inventory.streams.setdefault(item.keys, StreamInventory(item.keys)), item, listed)
+        elif listed.key != key_names.LAKE_DOCUMENT:
+            inventory.foreign.append(listed.key)
+    return inventory
+
+
+def _add(found: StreamInventory, item: StreamObject, listed: Listed) -> None:
+    if item.name is not None:
+        found.files[item.path] = ListedFile(item.path, item.name, listed.size, listed.modified)
+    elif item.kind == "manifest":
+        found.has_manifest = True
+    elif item.kind == "segment":
+        found.segments.append(item.path)
+    elif item.kind == "merge":
+        found.merges[item.path] = listed.modified
+    elif item.kind == "note":
+        found.notes.append(Note(listed.key, item.job, item.about, listed.modified))
+    else:
+        found.locks.append(listed.key)

@@ -1,0 +1,139 @@
+"""A lake, its taps and their streams: where every use of the library begins.
+
+lake = open_lake("s3://bucket/lake")
+for file in lake.stream("tap-x--meltano", "orders").since(41):
+    ...
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from singerlake.errors import CorruptDocument, NotALake
+from singerlake.format import keys as key_names
+from singerlake.format.catalogue import Entry
+from singerlake.format.keys import StreamKeys
+from singerlake.format.manifest import File
+from singerlake.lake import discovery, registry, snapshot
+from singerlake.lake.snapshot import Bookmark, Snapshot
+from singerlake.lake.writer import Writer, WriterOptions
+from singerlake.store import Store, open_store
+
+
+@dataclass(frozen=True)
+class Stream:
+    """One stream of one tap."""
+
+    store: Store
+    tap_id: str
+    name: str
+
+    def snapshot(self) -> Snapshot:
+        """The stream as it is now. Raises `UnknownStream`."""
+        return snapshot.take(self.store, StreamKeys(self.tap_id, self.name))
+
+    def since(self, place: Bookmark | int) -> Iterator[File]:
+        """The commit feed: every file committed after a bookmark, or a bare sequence, in order.
+
+        A bookmark is safer: a number means something in its own log only. Of a merged file
+        that bears numbers on both sides of the place, `Snapshot.lines` with a `Selection` gives
+        the lines after it. Raises `StaleBookmark` and `MissingManifest`.
+        """
+        snapshot = self.snapshot()
+        if isinstance(place, int):
+            if place == 0:
+                return snapshot.files()
+            place = Bookmark(snapshot.manifest.log_id, place)
+        return snapshot.since(place)
+
+
+@dataclass(frozen=True)
+class Tap:
+    """One tap's data."""
+
+    store: Store
+    tap_id: str
+
+    def stream(self, name: str) -> Stream:
+        return Stream(self.store, self.tap_id, name)
+
+    def streams(self) -> list[Stream]:
+        """The tap's streams, by name. Raises `UnknownTap`."""
+        return [self.stream(name) for name in sorted(self.catalogue())]
+
+    def catalogue(self) -> dict[str, Entry]:
+        """The tap's Singer catalog entries, by stream. Raises `UnknownTap`."""
+        entries = discovery.catalogue_of(self.store, self.tap_id)
+        if not entries:
+            discovery.require_tap(self.store, self.tap_id)
+        return entries
+
+
+@dataclass(frozen=True)
+class Lake:
+    """A lake of raw Singer data."""
+
+    store: Store
+
+    def taps(self) -> list[Tap]:
+        """The lake's taps, by name."""
+        return [self.tap(tap_id) for tap_id in discovery.tap_ids(self.store)]
+
+    def tap(self, tap_id: str) -> Tap:
+        return Tap(self.store, tap_id)
+
+    def stream(self, tap_id: str, name: str) -> Stream:
+        return Stream(self.store, tap_id, name)
+
+    def annotations(self) -> dict[str, dict[str, Any]]:
+        """What people wrote about the taps in the lake document."""
+        body = registry.read_lake_document(self.store)
+        return {} if body is None else dict(body["taps"])
+
+    def annotate(
+        self, tap_id: str, changes: Mapping[str, Any], tags: Mapping[str, Any] | None = None
+    ) -> None:
+        """Change these annotations of a tap, and keep the others; a tag that is None goes.
+
+        Raises `UnknownTap`.
+        """
+        registry.annotate(self.store, tap_id, changes, tags or {})
+
+    def writer(
+        self, tap_id: str, run_id: str | None = None, options: WriterOptions | None = None
+    ) -> Writer:
+        """A writer for one tap and one run. Raises `BadName`."""
+        key_names.escape(tap_id)
+        return Writer(self.store, tap_id, run_id or uuid.uuid4().hex, options)
+
+
+def open_lake(url: str | Path, *, create: bool = False, **storage_options: Any) -> Lake:
+    """Open the lake at a path or any fsspec URL; `storage_options` are fsspec's.
+
+    Raises `NotALake` where there is none, unless `create` asks to make one.
+    """
+    return open_on(open_store(url, storage_options), create=create)
+
+
+def open_on(store: Store, *, create: bool = False) -> Lake:
+    """Open the lake on a store that is open already."""
+    if create:
+        registry.register_taps(store, [])
+    elif not _is_a_lake(store):
+        raise NotALake(
+            f"{store.url}: expected a lake, found neither {key_names.LAKE_DOCUMENT} nor any tap "
+            "below raw/; check the address, or land something there first"
+        )
+    return Lake(store)
+
+
+def _is_a_lake(store: Store) -> bool:
+    """A lake document that cannot be read is one all the same: check and rebuild mend it."""
+    try:
+        return registry.read_lake_document(store) is not None or bool(discovery.tap_ids(store))
+    except CorruptDocument:
+        return True

@@ -1,0 +1,159 @@
+"""A stream's commit log in the store: the manifest at its head, and the segments behind it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+
+from singerlake.errors import BadName, CorruptDocument, NotFound
+from singerlake.format import document
+from singerlake.format import manifest as manifests
+from singerlake.format.keys import StreamKeys
+from singerlake.format.manifest import File, Manifest, Segment, SegmentContent
+from singerlake.lake.parallel import in_parallel
+from singerlake.store import Store
+
+
+@dataclass(frozen=True)
+class Head:
+    """A manifest, and the version of the object that a commit must still find there."""
+
+    manifest: Manifest
+    version: str
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which files of a log to give. Whole segments that hold none of them are not read.
+
+    `since` and `until` are sequence numbers, after and up to; `start` and `end` are times of
+    records, from and before.
+    """
+
+    since: int = 0
+    until: int | None = None
+    start: datetime | None = None
+    end: datetime | None = None
+    schema_hashes: Collection[str] | None = None
+
+    def may_hold(self, row: File | Segment) -> bool:
+        if isinstance(row, File):
+            lowest, highest = row.lowest_sequence, row.sequence
+            if self.schema_hashes is not None and row.schema_hash not in self.schema_hashes:
+                return False
+        else:
+            lowest, highest = row.first_sequence, row.last_sequence
+        return (
+            highest > self.since
+            and (self.until is None or lowest <= self.until)
+            and (self.start is None or row.last >= self.start)
+            and (self.end is None or row.first < self.end)
+        )
+
+    def holds_all_of(self, file: File) -> bool:
+        """Whether every sequence number of a file that may hold some is selected."""
+        return file.lowest_sequence > self.since and (
+            self.until is None or file.sequence <= self.until
+        )
+
+
+EVERYTHING = Selection()
+
+FEW = 4
+"""Segments that are read one by one: a reader that stops early has then read no more than these."""
+
+
+MOST_LEVELS = 9
+"""Of segments in segments: a hundred to the ninth power of files."""
+
+
+def read_head(store: Store, keys: StreamKeys) -> Head:
+    """The stream's manifest as it is now. Raises `NotFound` and `CorruptDocument`."""
+    stored = store.read(keys.manifest)
+    where = f"{store.url}/{keys.manifest}"
+    manifest = manifests.decode(stored.data, where)
+    if (manifest.tap_id, manifest.stream) != (keys.tap_id, keys.stream):
+        raise CorruptDocument(
+            f"{where}: expected the manifest of stream {keys.stream!r} of {keys.tap_id!r}, found "
+            f"that of {manifest.stream!r} of {manifest.tap_id!r}; put it back where it belongs, "
+            "then run `singerlake rebuild`"
+        )
+    return Head(manifest, stored.version)
+
+
+def files(
+    store: Store, keys: StreamKeys, manifest: Manifest, selection: Selection = EVERYTHING
+) -> Iterator[File]:
+    """The selected files in commit order, reading the segments that may hold some."""
+    yield from _in_segments(store, keys, manifest.segments, selection, set())
+    yield from filter(selection.may_hold, manifest.files)
+
+
+def _in_segments(
+    store: Store,
+    keys: StreamKeys,
+    segments: Iterable[Segment],
+    selection: Selection,
+    seen: set[str],
+) -> Iterator[File]:
+    wanted = list(filter(selection.may_hold, segments))
+    for segment in wanted:
+        _require_new(store, keys, segment, seen)
+    read = partial(read_segment, store, keys)
+    for content in in_parallel(read, wanted) if len(wanted) > FEW else map(read, wanted):
+        yield from _in_segments(store, keys, content.segments, selection, seen)
+        yield from filter(selection.may_hold, content.files)
+
+
+def _require_new(store: Store, keys: StreamKeys, segment: Segment, seen: set[str]) -> None:
+    """A few segments that name each other many times would be read without end."""
+    if segment.path in seen:
+        where = f"{store.url}/{keys.manifest}"
+        raise document.corrupt(manifests.KIND, where, f"{segment.path!r} named more than once")
+    seen.add(segment.path)
+
+
+def read_segment(store: Store, keys: StreamKeys, segment: Segment) -> SegmentContent:
+    """A segment's rows. Raises `CorruptDocument` where it is gone or is not what was sealed."""
+    key = keys.under(segment.path)
+    where = f"{store.url}/{key}"
+    try:
+        data = store.read(key).data
+    except BadName:
+        raise document.corrupt(
+            manifests.KIND, f"{store.url}/{keys.manifest}", f"the path {segment.path!r}"
+        ) from None
+    except NotFound:
+        raise CorruptDocument(
+            f"{where}: the manifest names this segment, and it is not there; if the lake was "
+            "rebuilt since this read began, begin it again, otherwise `singerlake rebuild` makes "
+            "the manifest again from the files"
+        ) from None
+    if checksum(data) != segment.checksum:
+        raise CorruptDocument(
+            f"{where}: expected the checksum {segment.checksum}, found {checksum(data)}; "
+            "`singerlake rebuild` makes the manifest again from the files"
+        )
+    content = manifests.decode_segment(data, where)
+    if not all(0 < row.level < segment.level <= MOST_LEVELS for row in content.segments):
+        raise document.corrupt(manifests.SEGMENT_KIND, where, "segments of a level like its own")
+    return content
+
+
+def segment_paths(store: Store, keys: StreamKeys, manifest: Manifest) -> Iterator[str]:
+    """The paths of every segment that the manifest reaches."""
+    waiting = list(manifest.segments)
+    seen: set[str] = set()
+    while waiting:
+        segment = waiting.pop()
+        _require_new(store, keys, segment, seen)
+        yield segment.path
+        if segment.level > 1:
+            waiting.extend(read_segment(store, keys, segment).segments)
+
+
+def checksum(data: bytes) -> str:
+    return "sha256:" + hashlib.sha256(data).hexdigest()

@@ -1,0 +1,397 @@
+"""Rebuild: makes the manifests, catalogues and lake document again, from the files alone.
+
+What a readable manifest says of the order is kept, sequence numbers and all; files that it did
+not name get the next numbers, files that are gone leave a gap behind. Where there is none,
+files are numbered by their last record, and the log gets a new id, so that bookmarks of the old
+one are refused rather than misread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field, fields
+from functools import partial
+
+import msgspec
+
+from singerlake.errors import (
+    AlreadyExists,
+    Changed,
+    CommitConflict,
+    CorruptDocument,
+    CorruptFile,
+    MissingFile,
+    NotFound,
+    OutcomeUnknown,
+    SchemaCollision,
+)
+from singerlake.format import catalogue
+from singerlake.format import manifest as manifests
+from singerlake.format.catalogue import Entry
+from singerlake.format.keys import StreamKeys
+from singerlake.format.manifest import File, Gap, Manifest, MergeRef, Segment, Version
+from singerlake.format.schema import Schema
+from singerlake.lake import (
+    commit,
+    inventory,
+    log,
+    merge,
+    registry,
+    repair,
+    retired,
+    source,
+    uploads,
+)
+from singerlake.lake.inventory import Inventory, ListedFile, StreamInventory
+from singerlake.lake.log import Head
+from singerlake.lake.parallel import Progress, Steps, in_parallel, no_progress
+from singerlake.lake.writer import new_writer_id
+from singerlake.store import Promise, Store
+
+ATTEMPTS = 10
+
+
+@dataclass
+class RebuildReport:
+    """What a rebuild did.
+
+    `adopted`: files that no manifest named, and now one does; `gone`: files that were named
+    and are not there; `changed`: files that are not what the manifest said; `skipped`: files that
+    are no readable Singer files; `renumbered`: streams whose sequence numbers are new;
+    `set_aside`: copies of documents that could not be read.
+    """
+
+    taps: int = 0
+    streams: int = 0
+    files: int = 0
+    records: int = 0
+    adopted: list[str] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+    renumbered: list[str] = field(default_factory=list)
+    set_aside: list[str] = field(default_factory=list)
+
+    def add(self, other: RebuildReport) -> None:
+        for item in fields(self):
+            setattr(self, item.name, getattr(self, item.name) + getattr(other, item.name))
+
+
+@dataclass(frozen=True)
+class _Read:
+    """A file as it was read just now."""
+
+    entry: File
+    schema: Schema
+
+
+def rebuild(
+    store: Store,
+    tap_id: str | None = None,
+    stream: str | None = None,
+    progress: Progress = no_progress,
+) -> RebuildReport:
+    """Make the metadata of the lake, of one tap, or of one stream again."""
+    found = inventory.take_known(store, tap_id, stream)
+    _refuse_newer_formats(store, found)
+    steps = Steps(progress, found.file_count())
+    report = RebuildReport(taps=len(found.tap_ids()))
+    entries: dict[str, dict[str, Entry]] = {tap: {} for tap in found.tap_ids()}
+    for one in found.streams.values():
+        done, schema = rebuild_stream(store, one, steps)
+        report.add(done)
+        if schema is not None:
+            name = one.keys.stream
+            entries[one.keys.tap_id][name] = catalogue.entry(name, schema)
+    for tap, known in entries.items():
+        report.set_aside += repair.repair_catalogue(store, tap, known)
+    report.set_aside += repair.repair_lake_document(store, found)
+    return report
+
+
+def _refuse_newer_formats(store: Store, found: Inventory) -> None:
+    """Raises `UnsupportedFormat` before anything is written; what is damaged is our business."""
+
+    def read(look: Callable[[], object]) -> None:
+        with suppress(NotFound, CorruptDocument):
+            look()
+
+    looks: list[Callable[[], object]] = [partial(registry.read_lake_document, store)]
+    looks += [partial(registry.read_catalogue, store, tap) for tap in found.tap_ids()]
+    looks += [partial(log.read_head, store, keys) for keys in found.streams]
+    for _ in in_parallel(read, looks):
+        pass
+
+
+def rebuild_stream(
+    store: Store, found: StreamInventory, steps: Steps | None = None
+) -> tuple[RebuildReport, Schema | None]:
+    """Make one stream's manifest again; the schema is its newest, None if it has no file."""
+    keys = found.keys
+    steps = steps or Steps(no_progress, len(found.files))
+    # Before the files are read: a job deletes a file first, then its note.
+    found.notes += uploads.notes(store, keys)
+    reads, skipped = _read_all(store, found, steps)
+    found.merges |= retired.list_merges(store, keys)
+    digests = _digests(keys, reads.values())
+    writer_id = new_writer_id()
+    for _ in range(ATTEMPTS):
+        head, version = _head(store, keys)
+        if version is None and not reads:
+            return RebuildReport(skipped=skipped), None
+        report = RebuildReport(streams=1, skipped=skipped)
+        whole = _merged(store, found, head, reads, digests, writer_id, report)
+        small = commit.seal_all(store, keys, whole)
+        segments = list_segments(store, keys)
+        try:
+            if version is None:
+                store.create(keys.manifest, manifests.encode(small))
+            else:
+                store.replace(keys.manifest, manifests.encode(small), version)
+        except (AlreadyExists, Changed, OutcomeUnknown):
+            if not _is_in_place(store, keys, small):
+                # A writer committed meanwhile: the manifest that we now re-read names its files.
+                continue
+        remove_orphan_segments(store, keys, segments, small)
+        totals = manifests.totals(whole)
+        report.files, report.records = totals.files, totals.records
+        return report, _newest_schema(whole, reads)
+    raise CommitConflict(
+        f"{store.url}/{keys.manifest}: writers changed it {ATTEMPTS} times while it was rebuilt; "
+        "stop them, then run `singerlake rebuild` again"
+    )
+
+
+def _is_in_place(store: Store, keys: StreamKeys, manifest: Manifest) -> bool:
+    """Whether our put was applied, and only its answer was lost."""
+    try:
+        return log.read_head(store, keys).manifest.commit == manifest.commit
+    except (NotFound, CorruptDocument):
+        return False
+
+
+def _read_all(
+    store: Store, found: StreamInventory, steps: Steps
+) -> tuple[dict[str, _Read], list[str]]:
+    """Every readable file by its path, and what is wrong with the others."""
+
+    def read(file: ListedFile) -> _Read | str | None:
+        try:
+            facts = source.examine_listed(store, found.keys, file)
+        except MissingFile:
+            return None
+        except CorruptFile as error:
+            return str(error)
+        return _Read(source.entry(file.path, file.name, facts), facts.content.schema)
+
+    reads, skipped = {}, []
+    for outcome in in_parallel(read, found.files.values()):
+        steps.step()
+        if isinstance(outcome, str):
+            skipped.append(outcome)
+        elif outcome is not None:
+            reads[outcome.entry.path] = outcome
+    return reads, skipped
+
+
+def _digests(keys: StreamKeys, reads: Iterable[_Read]) -> dict[str, str]:
+    """Each hash's schema digest. Raises `SchemaCollision` where a folder mixes two schemas."""
+    digests: dict[str, str] = {}
+    for read in reads:
+        digest = read.schema.digest()
+        if digests.setdefault(read.entry.schema_hash, digest) != digest:
+            raise SchemaCollision(
+                f"{keys.folder}/{read.entry.schema_hash}: two different schemas share this hash, "
+                f"the second in {read.entry.path}; move one of the two sets of files out of the "
+                "lake, then run `singerlake rebuild` again. Nothing was changed"
+            )
+    return digests
+
+
+def _head(store: Store, keys: StreamKeys) -> tuple[Head | None, str | None]:
+    """The head where the whole log can be read, and the version of whatever lies there."""
+    try:
+        stored = store.read(keys.manifest)
+    except NotFound:
+        return None, None
+    try:
+        head = log.read_head(store, keys)
+        for _ in log.files(store, keys, head.manifest):
+            pass
+    except CorruptDocument:
+        return None, stored.version
+    return head, head.version
+
+
+def _merged(
+    store: Store,
+    found: StreamInventory,
+    head: Head | None,
+    reads: dict[str, _Read],
+    digests: dict[str, str],
+    writer_id: str,
+    report: RebuildReport,
+) -> Manifest:
+    """The known order first, then what the manifest did not name; all in one manifest."""
+    keys, fresh = found.keys, commit.new_commit(writer_id)
+    base = commit.new_manifest(keys, fresh) if head is None else head.manifest
+    known = list(log.files(store, keys, base))
+    kept, gaps = [], list(base.gaps)
+    for file in known:
+        if file.path in reads:
+            kept.append(_refreshed(file, reads[file.path].entry, report))
+        elif _exists(store, keys, file):
+            kept.append(file)
+        else:
+            report.gone.append(keys.under(file.path))
+            gaps.append(_gap(file, fresh))
+    orphans = _orphans(store, found, head, kept, reads)
+    if head is None:
+        report.renumbered.append(keys.folder)
+    else:
+        report.adopted += [keys.under(file.path) for file in orphans]
+    segments, files = _beside_segments(base, known, kept)
+    ordered = msgspec.structs.replace(
+        base,
+        versions=_versions(base, kept, reads.values(), digests),
+        gaps=tuple(sorted(gaps, key=lambda gap: gap.first_sequence)),
+        segments=segments,
+        files=files,
+    )
+    return manifests.append(ordered, orphans, fresh, digests)
+
+
+def _orphans(
+    store: Store,
+    found: StreamInventory,
+    head: Head | None,
+    kept: list[File],
+    reads: dict[str, _Read],
+) -> list[File]:
+    """The files that no row stands for, in the order of their last record."""
+    keys = found.keys
+    named = {file.path for file in kept}
+    references: dict[str, MergeRef] = {}
+    if head is None:
+        readable = {path: found.files[path].modified for path in reads}
+        left_out, standing = retired.by_listing(store, keys, readable, found.merges)
+        named |= left_out
+        for path, old in standing.items():
+            references[old.path] = merge.renewed(store, keys, path, old)
+    else:
+        gone = retired.find(store, found, kept)
+        if gone.lost:
+            return []  # they may be what a merge replaced; a check tells of them
+        # Without a manifest nothing tells what their jobs have committed: then they are taken.
+        waiting = {note.file for note in found.notes}
+        named |= gone.replaced | gone.uncommitted | waiting
+    entries = (
+        msgspec.structs.replace(read.entry, merge=references.get(path))
+        for path, read in reads.items()
+        if path not in named
+    )
+    return sorted(entries, key=lambda file: (file.last, file.first, file.path))
+
+
+def _beside_segments(
+    base: Manifest, known: list[File], kept: list[File]
+) -> tuple[tuple[Segment, ...], tuple[File, ...]]:
+    """Segments that still tell the truth stay: readers that hold a snapshot need them."""
+    sealed = max((segment.last_sequence for segment in base.segments), default=0)
+    if [row for row in known if row.sequence <= sealed] == [
+        row for row in kept if row.sequence <= sealed
+    ]:
+        return base.segments, tuple(row for row in kept if row.sequence > sealed)
+    return (), tuple(kept)
+
+
+def _gap(file: File, fresh: manifests.Commit) -> Gap:
+    return Gap(
+        first_sequence=file.lowest_sequence,
+        last_sequence=file.sequence,
+        reason=f"{file.path} was not there",
+        recorded=fresh.time,
+    )
+
+
+def _exists(store: Store, keys: StreamKeys, file: File) -> bool:
+    """A file that was committed after our listing, or that cannot be read, is not gone."""
+    try:
+        with store.open(keys.under(file.path)) as opened:
+            opened.read(1)
+    except NotFound:
+        return False
+    return True
+
+
+def _refreshed(known: File, found: File, report: RebuildReport) -> File:
+    """The entry as the file tells it, in the place that the manifest gave it."""
+    if found.checksum != known.checksum:
+        report.changed.append(known.path)
+    return msgspec.structs.replace(
+        found,
+        sequence=known.sequence,
+        first_sequence=known.first_sequence,
+        merge=known.merge,
+        committed=known.committed,
+        writer_id=known.writer_id,
+        run_id=known.run_id,
+    )
+
+
+def _versions(
+    base: Manifest, kept: list[File], reads: Iterable[_Read], digests: dict[str, str]
+) -> dict[str, Version]:
+    """Known versions keep their numbers; new ones follow in the order of their first record."""
+    named = {file.path for file in kept}
+    versions = {
+        schema_hash: version if version.path in named else msgspec.structs.replace(version, path="")
+        for schema_hash, version in base.versions.items()
+        if digests.get(schema_hash, version.digest) == version.digest
+    }
+    last = max((version.version for version in base.versions.values()), default=0)
+    for entry in sorted((read.entry for read in reads), key=lambda file: file.first):
+        if entry.schema_hash not in versions:
+            last += 1
+            versions[entry.schema_hash] = Version(
+                version=last, first_seen=entry.first, digest=digests[entry.schema_hash]
+            )
+    return manifests.with_paths(versions, kept)
+
+
+def _newest_schema(manifest: Manifest, reads: dict[str, _Read]) -> Schema | None:
+    for file in reversed(manifest.files):
+        if file.path in reads:
+            return reads[file.path].schema
+    return None
+
+
+def list_segments(store: Store, keys: StreamKeys) -> list[str]:
+    return [row.key for row in store.list(f"{keys.folder}/_segments")]
+
+
+def remove_orphan_segments(
+    store: Store, keys: StreamKeys, listed: Iterable[str], manifest: Manifest
+) -> int:
+    """Remove those of the `listed` segments that `manifest` does not name.
+
+    They must have been listed before `manifest` was put in place. A writer that had made
+    one by then cannot commit it any more, because its put requires a manifest before ours;
+    one that it makes later may be named by its next put.
+    """
+    named = {keys.under(path) for path in log.segment_paths(store, keys, manifest)}
+    # Those that a vacuum wrote anew wait for its purge: snapshots from before need them.
+    rows = log.files(store, keys, manifest)
+    merges = [file.merge.path for file in rows if file.merge is not None]
+    waiting = {
+        one.path for old in retired.read_all(store, keys, merges).values() for one in old.retired
+    }
+    named |= {keys.under(path) for path in waiting}
+    if store.promise() is not Promise.CONDITIONAL:
+        # There a put may yet arrive that names one.
+        return 0
+    unnamed = [key for key in listed if key not in named]
+    for key in unnamed:
+        store.delete(key)
+    return len(unnamed)

@@ -1,0 +1,45 @@
+"""Making a writer's streams known, before any of their files is committed."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+
+from singerlake.errors import NotFound
+from singerlake.format import manifest as manifests
+from singerlake.format.catalogue import Entry
+from singerlake.format.keys import StreamKeys
+from singerlake.format.schema import Schema
+from singerlake.lake import discovery, log, registry
+from singerlake.store import Store
+
+
+def register(
+    store: Store, tap_id: str, entries: dict[str, Entry], before: Future[None] | None
+) -> None:
+    """Have the tap in the lake document, and these streams in its catalogue.
+
+    `before` is the registration before this one, of the same writer.
+    """
+    if before is not None:
+        before.result()
+    else:
+        registry.register_taps(store, [tap_id])
+    known = registry.read_catalogue(store, tap_id)
+    if known is None:
+        # A catalogue of these alone would hide the tap's other streams from readers.
+        known, entries = {}, {**discovery.catalogue_from_files(store, tap_id), **entries}
+    changed = {name: entry for name, entry in entries.items() if known.get(name) != entry}
+    for name in changed.keys() & known.keys():
+        _refuse_collision(store, StreamKeys(tap_id, name), changed[name])
+    if changed:
+        registry.register_streams(store, tap_id, changed)
+
+
+def _refuse_collision(store: Store, keys: StreamKeys, entry: Entry) -> None:
+    """Before the catalogue takes a schema that the commit would refuse."""
+    schema = Schema(entry["schema"], entry["key_properties"])
+    try:
+        manifest = log.read_head(store, keys).manifest
+    except NotFound:
+        return
+    manifests.require_same_schema(manifest, schema.hash(), schema.digest())

@@ -1,0 +1,135 @@
+"""The two documents that list what there is: the lake's taps, and a tap's streams.
+
+Both are changed conditionally, and only where something is missing. What people write in the lake
+document stays; a catalogue is ours, and a stream's entry is replaced when its schema changes.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from singerlake.errors import (
+    AlreadyExists,
+    BadName,
+    Changed,
+    CommitConflict,
+    NotFound,
+    OutcomeUnknown,
+    UnknownTap,
+)
+from singerlake.format import catalogue, lake_document
+from singerlake.format import keys as key_names
+from singerlake.format.catalogue import Entry
+from singerlake.lake import clock
+from singerlake.lake.patience import Patience
+from singerlake.store import Store, Stored
+
+MAX_WAIT = 120.0
+
+
+def read_lake_document(store: Store) -> dict[str, Any] | None:
+    """The lake document, or None where there is none."""
+    stored = _read(store, key_names.LAKE_DOCUMENT)
+    if stored is None:
+        return None
+    return lake_document.decode(stored.data, f"{store.url}/{key_names.LAKE_DOCUMENT}")
+
+
+def read_catalogue(store: Store, tap_id: str) -> dict[str, Entry] | None:
+    """The tap's catalog entries by stream, or None where there is no catalogue."""
+    key = key_names.catalogue(tap_id)
+    stored = _read(store, key)
+    return None if stored is None else catalogue.decode(stored.data, f"{store.url}/{key}")
+
+
+def register_taps(store: Store, tap_ids: Iterable[str]) -> None:
+    """Have these taps in the lake document, which is made where it is missing."""
+    wanted = list(tap_ids)
+
+    def change(data: bytes | None) -> bytes | None:
+        if data is None:
+            # One that names a part of the taps only would hide the others from readers.
+            body = lake_document.new(uuid.uuid4().hex, clock.now())
+            all_taps = [*wanted, *names_in(store, key_names.ROOT)]
+            return lake_document.encode(lake_document.with_taps(body, all_taps))
+        body = lake_document.decode(data, f"{store.url}/{key_names.LAKE_DOCUMENT}")
+        changed = lake_document.with_taps(body, wanted)
+        return lake_document.encode(changed) if changed != body else None
+
+    update(store, key_names.LAKE_DOCUMENT, change)
+
+
+def annotate(
+    store: Store, tap_id: str, changes: Mapping[str, Any], tags: Mapping[str, Any]
+) -> None:
+    """Change these annotations and tags of a tap, and nothing else. Raises `UnknownTap`.
+
+    A tag whose value is None is taken away.
+    """
+
+    def change(data: bytes | None) -> bytes | None:
+        where = f"{store.url}/{key_names.LAKE_DOCUMENT}"
+        body = {"taps": {}} if data is None else lake_document.decode(data, where)
+        if tap_id not in body["taps"]:
+            raise UnknownTap(
+                f"{where}: no tap {tap_id!r} in it; `singerlake ls` shows the taps, and "
+                "`singerlake rebuild` adds those that have files"
+            )
+        changed = lake_document.annotated(body, tap_id, changes, tags)
+        return lake_document.encode(changed) if changed != body else None
+
+    update(store, key_names.LAKE_DOCUMENT, change)
+
+
+def register_streams(store: Store, tap_id: str, entries: Mapping[str, Entry]) -> None:
+    """Have these entries in the tap's catalogue, in place of what those streams had."""
+    key = key_names.catalogue(tap_id)
+
+    def change(data: bytes | None) -> bytes | None:
+        known = {} if data is None else catalogue.decode(data, f"{store.url}/{key}")
+        changed = {**known, **entries}
+        return catalogue.encode(tap_id, changed.values()) if changed != known else None
+
+    update(store, key, change)
+
+
+def update(store: Store, key: str, change: Callable[[bytes | None], bytes | None]) -> None:
+    """Change a small document conditionally; `change` returns None where nothing has to."""
+    patience = Patience(MAX_WAIT)
+    while True:
+        stored = _read(store, key)
+        data = change(None if stored is None else stored.data)
+        if data is None:
+            return
+        try:
+            if stored is None:
+                store.create(key, data)
+            else:
+                store.replace(key, data, stored.version)
+            return
+        except (AlreadyExists, Changed, OutcomeUnknown):
+            if not patience.pause():
+                raise CommitConflict(
+                    f"{store.url}/{key}: others changed it each time for {MAX_WAIT:.0f} s; "
+                    "try again"
+                ) from None
+
+
+def names_in(store: Store, folder: str) -> list[str]:
+    """The tap or stream names among the folders here; what is not ours is passed over."""
+    names = []
+    for segment in store.folders(folder):
+        try:
+            names.append(key_names.unescape(segment))
+        except BadName:
+            continue
+    return sorted(names)
+
+
+def _read(store: Store, key: str) -> Stored | None:
+    try:
+        return store.read(key)
+    except NotFound:
+        return None

@@ -1,0 +1,205 @@
+"""Files that a merge replaced, and merges that were never committed: neither is an orphan.
+
+A retired file waits for the purge, so that snapshots taken before the merge stay readable. An
+uncommitted merge is the left-over of a vacuum that was interrupted: its lines are all in the files
+it was made from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+
+from singerlake.errors import BadName, CorruptDocument, NotFound
+from singerlake.format import keys as key_names
+from singerlake.format import merge as merges
+from singerlake.format.keys import StreamKeys, StreamObject
+from singerlake.format.manifest import File, MergeRef
+from singerlake.format.merge import Merge, Retiree
+from singerlake.lake import clock
+from singerlake.lake.inventory import StreamInventory
+from singerlake.lake.parallel import in_parallel
+from singerlake.lake.source import READ
+from singerlake.store import Store
+
+
+@dataclass
+class Retired:
+    """Paths below the stream's folder, with times.
+
+    `replaced_at`: what committed merges stand for, and since when; `left_at`: merged files, and
+    merge documents, that no manifest names (of merges that were interrupted, or merged again
+    since), and when their document was written; `lost`: documents of committed merges that cannot
+    be read. While there is one, any file that no manifest names may be one that it replaced.
+    """
+
+    replaced_at: dict[str, datetime] = field(default_factory=dict)
+    left_at: dict[str, datetime] = field(default_factory=dict)
+    lost: set[str] = field(default_factory=set)
+
+    @property
+    def replaced(self) -> Set[str]:
+        return self.replaced_at.keys()
+
+    @property
+    def uncommitted(self) -> Set[str]:
+        return self.left_at.keys()
+
+
+def find(store: Store, found: StreamInventory, files: Iterable[File]) -> Retired:
+    """What the committed `files` replaced, and which of the listed merges are not committed."""
+    retired = Retired()
+    times = {path: listed.modified for path, listed in found.files.items()}
+    committed: dict[str, MergeRef] = {}
+    standing: set[str] = set()
+    for file in files:
+        if file.merge is not None:
+            committed[file.merge.path] = file.merge
+            standing.add(file.path)
+    documents = read_all(store, found.keys, committed)
+    retired.lost.update(committed.keys() - documents.keys())
+    for path, merge in documents.items():
+        listed = found.merges.get(path)
+        since = replaced_at(committed[path], listed)
+        for one in _replaced(store, found.keys, merge, listed, times):
+            _note(retired.replaced_at, one.path, one.at or since)
+    known = {*committed, *standing, *retired.replaced}
+    loose = [path for path in found.merges if path not in known]
+    for path, merge in read_all(store, found.keys, loose).items():
+        if merge.path not in known:
+            _note(retired.left_at, merge.path, found.merges[path])
+    retired.left_at.update((path, found.merges[path]) for path in loose)
+    return retired
+
+
+def _note(times: dict[str, datetime], path: str, moment: datetime) -> None:
+    """Of several times that documents tell, the last one counts."""
+    times[path] = max(moment, times.get(path, moment))
+
+
+def replaced_at(reference: MergeRef, listed: datetime | None) -> datetime:
+    """When a committed merge replaced what its document gives no time for.
+
+    That is the time of its commit, and no earlier than the store dates the document, whatever
+    clock the commit was made by. Where neither is known the document is newer than our listing.
+    """
+    return max(filter(None, (reference.committed, listed)), default=clock.now())
+
+
+def _replaced(
+    store: Store,
+    keys: StreamKeys,
+    merge: Merge,
+    merged_at: datetime | None,
+    times: Mapping[str, datetime],
+) -> list[Retiree]:
+    """What a merge replaces, less other files that came under the same names later.
+
+    Most files are older than the merge. A younger one is another, unless it has the checksum: a
+    copy of a lake has times of its own.
+    """
+
+    def is_younger(one: Retiree) -> bool:
+        moment = one.at or merged_at
+        return bool(one.checksum) and moment is not None and times.get(one.path, moment) > moment
+
+    younger = list(filter(is_younger, merge.retired))
+    same = in_parallel(partial(_is_same, store, keys), younger)
+    others = {one for one, it_is in zip(younger, same, strict=True) if not it_is}
+    return [one for one in merge.retired if one not in others]
+
+
+def _is_same(store: Store, keys: StreamKeys, one: Retiree) -> bool:
+    digest = hashlib.sha256()
+    try:
+        with store.open(keys.under(one.path)) as file:
+            while data := file.read(READ):
+                digest.update(data)
+    except NotFound:
+        return False
+    return one.checksum == f"sha256:{digest.hexdigest()}"
+
+
+def list_merges(store: Store, keys: StreamKeys) -> dict[str, datetime]:
+    """The merge documents there are now.
+
+    A document is written before its file. So every merged file of a listing has its document in
+    one of these that was made later, and is not taken for an orphan.
+    """
+    merges_now = {}
+    for listed in store.list(f"{keys.folder}/_merges"):
+        item = key_names.parse(listed.key)
+        if isinstance(item, StreamObject) and item.kind == "merge":
+            merges_now[item.path] = listed.modified
+    return merges_now
+
+
+def holding(
+    store: Store, keys: StreamKeys, rows: Iterable[File], wanted: Mapping[str, str]
+) -> dict[str, File]:
+    """Which rows hold the `wanted` files (checksums by path): named, or merged into one."""
+    every = list(rows)
+    held = {row.path: row for row in every if row.path in wanted}
+    if len(held) < len(wanted):
+        merged = {row.merge.path: row for row in every if row.merge is not None}
+        for document, merge in read_all(store, keys, merged).items():
+            for path, checksum in wanted.items():
+                if merge.replaces(path, checksum):
+                    held.setdefault(path, merged[document])
+    return held
+
+
+def by_listing(
+    store: Store,
+    keys: StreamKeys,
+    readable: Mapping[str, datetime],
+    documents: Mapping[str, datetime],
+) -> tuple[set[str], dict[str, Merge]]:
+    """Which readable files to leave out where no manifest tells, and the merges that stand, by
+    their documents' paths. Both listings come with the times of what they list.
+
+    A merged file and the files it was made from hold the same lines, so where both are there
+    either will do, and each line is wanted once. A merge comes before those that it merged again;
+    then the one of which most files are gone, which was committed; then the larger. One that
+    overlaps another is left out, unless it has lines that nothing else has any more.
+    """
+    left_out: set[str] = set()
+    standing: dict[str, Merge] = {}
+
+    def order(item: tuple[str, Merge]) -> tuple[int, int, int]:
+        every = item[1].retired
+        again = sum(one.path in documents for one in every)
+        gone = sum(bool(one.checksum) and one.path not in readable for one in every)
+        return -again, -gone, -len(every)
+
+    for document, merge in sorted(read_all(store, keys, documents).items(), key=order):
+        if merge.path not in readable or document in left_out or merge.path in left_out:
+            # A document that another replaced tells of the same merged file.
+            continue
+        replaced = _replaced(store, keys, merge, documents[document], readable)
+        paths = {one.path for one in replaced}
+        gone = {one.path for one in replaced if one.checksum} - readable.keys()
+        if left_out & paths and gone <= left_out:
+            left_out.add(merge.path)
+        else:
+            left_out |= paths
+            standing[document] = merge
+    return left_out, standing
+
+
+def read_all(store: Store, keys: StreamKeys, documents: Iterable[str]) -> dict[str, Merge]:
+    """Every merge document that can be read, by its path."""
+    paths = list(documents)
+    found = zip(paths, in_parallel(partial(_read, store, keys), paths), strict=True)
+    return {path: merge for path, merge in found if merge is not None}
+
+
+def _read(store: Store, keys: StreamKeys, path: str) -> Merge | None:
+    key = keys.under(path)
+    try:
+        return merges.decode(store.read(key).data, f"{store.url}/{key}")
+    except (BadName, NotFound, CorruptDocument):
+        return None

@@ -1,0 +1,69 @@
+"""A stream's schemas. The manifest knows them by hash; the catalogue and the files hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+
+from singerlake.errors import BadMessage, BadName, CorruptFile, MissingFile
+from singerlake.format import message, singer_file
+from singerlake.format.keys import FileName
+from singerlake.format.schema import Schema
+from singerlake.lake import registry, source
+from singerlake.lake.log import Selection
+from singerlake.lake.parallel import in_parallel
+from singerlake.lake.snapshot import Snapshot
+
+
+def schemas(snapshot: Snapshot, hashes: Iterable[str]) -> dict[str, Schema]:
+    """The schemas with these hashes, as far as anything that can be read still tells them.
+
+    The newest is in the catalogue; each other costs the first line of the file that the manifest
+    names for it. Only where that does not tell, the log is searched for another.
+    """
+    wanted = set(hashes)
+    found = {hashed: schema for hashed, schema in _newest(snapshot).items() if hashed in wanted}
+    versions = snapshot.manifest.versions
+    paths = [versions[hashed].path for hashed in wanted - found.keys() if hashed in versions]
+    for schema in in_parallel(partial(_in_file, snapshot), filter(None, paths)):
+        if schema is not None and schema.hash() in wanted:
+            found[schema.hash()] = schema
+    return found | _searched(snapshot, wanted - found.keys())
+
+
+def _searched(snapshot: Snapshot, missing: set[str]) -> dict[str, Schema]:
+    """The schemas of these versions, from the first readable file of each."""
+    found: dict[str, Schema] = {}
+    if not missing:
+        return found
+    for file in snapshot.files(Selection(schema_hashes=frozenset(missing))):
+        if file.schema_hash in found:
+            continue
+        schema = _in_file(snapshot, file.path)
+        if schema is None:
+            continue  # another file of this version may tell
+        found[file.schema_hash] = schema
+        if len(found) == len(missing):
+            break
+    return found
+
+
+def _in_file(snapshot: Snapshot, path: str) -> Schema | None:
+    """The schema in a file's first line; None where it cannot be read."""
+    key = snapshot.keys.under(path)
+    name = FileName.parse(path.rpartition("/")[2])
+    try:
+        blocks = source.blocks(snapshot.store, key, name) if name else iter(())
+        return message.decode_schema(singer_file.schema_line(blocks, path))
+    except (BadMessage, BadName, CorruptFile, MissingFile):
+        return None
+
+
+def _newest(snapshot: Snapshot) -> dict[str, Schema]:
+    """What the catalogue has, by its hash."""
+    keys = snapshot.keys
+    entry = (registry.read_catalogue(snapshot.store, keys.tap_id) or {}).get(keys.stream)
+    if entry is None:
+        return {}
+    schema = Schema(entry["schema"], tuple(entry.get("key_properties") or ()))
+    return {schema.hash(): schema}

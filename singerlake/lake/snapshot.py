@@ -1,0 +1,163 @@
+"""A snapshot: a stream as it was at one moment, held to the end of the read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from singerlake.errors import MissingManifest, NotFound, StaleBookmark, UnknownStream
+from singerlake.format import compression, message
+from singerlake.format.keys import StreamKeys
+from singerlake.format.manifest import Commit, File, Manifest
+from singerlake.lake import clock, inventory, log, merge, registry, retired, source
+from singerlake.lake.log import EVERYTHING, Selection
+from singerlake.store import Store
+
+UNKNOWN = -1
+"""A count that only the manifest could tell, in a snapshot made by listing."""
+
+
+@dataclass(frozen=True)
+class Bookmark:
+    """A place in a stream's log: which log, and the last sequence number that was read."""
+
+    log_id: str
+    sequence: int
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One GET, and the segments that a selection needs: no LIST, no torn reads."""
+
+    store: Store
+    keys: StreamKeys
+    manifest: Manifest
+
+    @property
+    def by_listing(self) -> bool:
+        """True where the manifest is missing: the order is a guess, and bookmarks are void."""
+        return self.manifest.log_id == "" and bool(self.manifest.files)
+
+    def files(self, selection: Selection = EVERYTHING) -> Iterator[File]:
+        """The selected files, in commit order."""
+        return log.files(self.store, self.keys, self.manifest, selection)
+
+    def since(self, bookmark: Bookmark) -> Iterator[File]:
+        """The files committed after a bookmark. Raises `StaleBookmark` and `MissingManifest`."""
+        self.require(bookmark)
+        return self.files(Selection(since=bookmark.sequence))
+
+    def require(self, bookmark: Bookmark) -> None:
+        """Raises `StaleBookmark` or `MissingManifest` where the bookmark tells nothing here."""
+        manifest = self.manifest
+        where = f"stream {manifest.stream!r} of {manifest.tap_id!r} in {self.store.url}"
+        if self.by_listing:
+            raise MissingManifest(
+                f"{where}: there is a bookmark, and no manifest to look it up in; "
+                "run `singerlake rebuild` first"
+            )
+        if not manifest.log_id:
+            raise StaleBookmark(
+                f"{where}: there is a bookmark, and the stream has no files (any more); read it "
+                "without its bookmark once there are (Meltano: --full-refresh)"
+            )
+        if bookmark.log_id != manifest.log_id:
+            raise StaleBookmark(
+                f"{where}: the bookmark belongs to another log ({bookmark.log_id}, this one is "
+                f"{manifest.log_id}): another lake, or a rebuild gave new sequence numbers; "
+                "read the stream whole once, without its bookmark (Meltano: --full-refresh)"
+            )
+        if bookmark.sequence > manifest.last_sequence:
+            raise StaleBookmark(
+                f"{where}: the bookmark is at {bookmark.sequence}, and the newest file is "
+                f"{manifest.last_sequence}: the lake is older than the bookmark; read the stream "
+                "whole once, without its bookmark (Meltano: --full-refresh)"
+            )
+
+    def bookmark(self, file: File) -> Bookmark:
+        """Where a reader stands after this file."""
+        return Bookmark(self.manifest.log_id, file.sequence)
+
+    def blocks(self, file: File, selection: Selection = EVERYTHING) -> Iterator[bytes]:
+        """A file's content, decompressed, in blocks: the SCHEMA line comes first.
+
+        Of a merged file, only what was committed under the selected sequence numbers. Raises
+        `CorruptFile` at the end where the file's bytes are not those that were committed.
+        """
+        whole = source.committed_blocks(self.store, self.keys, file)
+        if selection.holds_all_of(file):
+            return whole
+        parts = merge.read_merge(self.store, self.keys, file)
+        if parts is None:
+            return whole
+        skip, take = parts.lines_between(selection.since, selection.until)
+        return compression.some_lines(whole, skip, take)
+
+    def lines(self, file: File, selection: Selection = EVERYTHING) -> Iterator[bytes]:
+        """A file's messages as they were stored, without their line feeds; see `blocks`."""
+        return compression.lines(self.blocks(file, selection))
+
+    def records(self, selection: Selection = EVERYTHING) -> Iterator[dict[str, Any]]:
+        """Every record of the selected files, in commit order.
+
+        A selection by time chooses files: what a chosen file holds comes whole.
+        """
+        for file in self.files(selection):
+            for line in self.lines(file, selection):
+                if message.decode(line).type == "RECORD":
+                    yield message.record_of(line)
+
+
+def take(store: Store, keys: StreamKeys) -> Snapshot:
+    """The stream as it is now; empty where its schema came and no record yet.
+
+    Raises `UnknownStream`.
+    """
+    try:
+        return Snapshot(store, keys, log.read_head(store, keys).manifest)
+    except NotFound:
+        return _by_listing(store, keys)
+
+
+def _by_listing(store: Store, keys: StreamKeys) -> Snapshot:
+    files = list_files(store, keys)
+    if not files and keys.stream not in (registry.read_catalogue(store, keys.tap_id) or {}):
+        raise UnknownStream(
+            f"{store.url}: tap {keys.tap_id!r} has no stream {keys.stream!r}; "
+            "`singerlake ls` shows what there is"
+        )
+    manifest = Manifest(
+        tap_id=keys.tap_id,
+        stream=keys.stream,
+        log_id="",
+        commit=Commit(id="", time=clock.now(), writer_id=""),
+        last_sequence=len(files),
+        files=tuple(files),
+    )
+    return Snapshot(store, keys, manifest)
+
+
+def list_files(store: Store, keys: StreamKeys) -> list[File]:
+    """The stream's files as a listing tells of them, in the order of their last record."""
+    found = inventory.take(store, keys.tap_id, keys.stream).streams.get(keys)
+    if found is None:
+        return []
+    times = {path: file.modified for path, file in found.files.items()}
+    left_out, _ = retired.by_listing(store, keys, times, found.merges)
+    files = [file for path, file in found.files.items() if path not in left_out]
+    files.sort(key=lambda file: (file.name.last, file.name.first, file.path))
+    return [
+        File(
+            path=file.path,
+            sequence=number,
+            records=UNKNOWN,
+            bytes=file.size,
+            raw_bytes=UNKNOWN,
+            first=file.name.first,
+            last=file.name.last,
+            checksum="",
+            committed=file.name.last,
+        )
+        for number, file in enumerate(files, start=1)
+    ]

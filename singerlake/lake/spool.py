@@ -1,0 +1,188 @@
+"""A Singer file while it is being written: lines in, gzip members out, memory bounded.
+
+Lines gather in a small buffer on the caller's thread. Whole chunks are compressed on another,
+into a spool that is memory at first and a local file once it grows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from singerlake.errors import ConfigError
+from singerlake.format import compression
+from singerlake.format.block import Summary
+from singerlake.format.origin import Origin
+from singerlake.format.schema import Schema
+
+CHUNK = 256 * 1024
+"""Raw bytes in a gzip member: enough that compression loses half a percent by the split, and no
+more than a reader's block, so that damage is noticed before the block is handed on."""
+
+IN_MEMORY = 64 * 1024
+"""Compressed bytes of one file that stay in memory: most streams of most syncs are small."""
+
+WAITING = 16 * 1024 * 1024
+"""Raw bytes that may wait for the compressor before the caller has to."""
+
+
+@dataclass(frozen=True)
+class Spooled:
+    """A finished file, ready for upload: `data` is its bytes, or the local file that holds them."""
+
+    stream: str
+    schema: Schema
+    schema_hash: str
+    summary: Summary
+    opened: datetime
+    data: bytes | Path
+    bytes: int
+    raw_bytes: int
+    checksum: str
+
+    def discard(self) -> None:
+        if isinstance(self.data, Path):
+            self.data.unlink(missing_ok=True)
+
+
+class Compressor:
+    """One thread that compresses, in order, with a bounded backlog."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="singerlake-compress")
+        self._room = threading.Condition()
+        self._waiting = 0
+
+    def submit(self, spool: Spool, chunk: bytes) -> Future[None]:
+        with self._room:
+            self._room.wait_for(lambda: self._waiting < WAITING)
+            self._waiting += len(chunk)
+        return self._thread.submit(self._run, spool, chunk)
+
+    def _run(self, spool: Spool, chunk: bytes) -> None:
+        try:
+            spool.add(chunk)
+        finally:
+            with self._room:
+                self._waiting -= len(chunk)
+                self._room.notify()
+
+    def close(self) -> None:
+        self._thread.shutdown(wait=True, cancel_futures=True)
+
+
+class Spool:
+    """Compressed members of one file: in memory, then in a local file that is not kept open."""
+
+    def __init__(self, path: Path, level: int, schema_line: bytes, origin: Origin) -> None:
+        self._path, self._level = path, level
+        self._memory = bytearray()
+        self._spilled = False
+        self._hash = hashlib.sha256()
+        self._failure: BaseException | None = None
+        self.bytes = 0
+        self.raw_bytes = 0
+        self.add(schema_line, name=str(origin))
+
+    def add(self, chunk: bytes, name: str = "") -> None:
+        """Add a member. After a failure every further one fails: the file would have a hole."""
+        if self._failure is not None:
+            raise self._failure
+        try:
+            self._add(chunk, name)
+        except BaseException as failure:
+            self._failure = failure
+            raise
+
+    def _add(self, chunk: bytes, name: str) -> None:
+        member = compression.member(chunk, self._level, name)
+        self._hash.update(member)
+        self._memory += member
+        self.bytes += len(member)
+        self.raw_bytes += len(chunk)
+        if self._spilled or len(self._memory) > IN_MEMORY:
+            # Opened anew each time, so that a thousand streams need no thousand descriptors.
+            try:
+                with self._path.open("ab") as file:
+                    file.write(self._memory)
+            except OSError as error:
+                raise ConfigError(
+                    f"temporary files cannot be written to {self._path.parent} "
+                    f"({error.strerror}): make room, or let TMPDIR name a disk that has it"
+                ) from error
+            self._memory.clear()
+            self._spilled = True
+
+    @property
+    def data(self) -> bytes | Path:
+        return self._path if self._spilled else bytes(self._memory)
+
+    @property
+    def checksum(self) -> str:
+        return "sha256:" + self._hash.hexdigest()
+
+
+class OpenFile:
+    """The file of one stream that takes lines now."""
+
+    def __init__(
+        self, stream: str, schema: Schema, schema_hash: str, spool: Spool, opened: datetime
+    ) -> None:
+        self.stream, self.schema, self.schema_hash = stream, schema, schema_hash
+        self.opened = opened
+        self.buffered = 0
+        self.summary = Summary()
+        self._buffer: list[bytes] = []
+        self._spool = spool
+        self._sent = spool.raw_bytes
+        self._compressing: Future[None] | None = None
+
+    def has_reached(self, limit: int) -> bool:
+        """Whether what was sent takes at least so many compressed bytes.
+
+        Only where it may be so does it wait for the compressor, and look.
+        """
+        behind = self._sent - self._spool.raw_bytes
+        if self._spool.bytes < limit <= self._spool.bytes + behind:
+            self._raise_failure(wait=True)
+        return self._spool.bytes >= limit
+
+    def append(self, lines: bytes, summary: Summary) -> None:
+        """Take whole lines, each with its line feed."""
+        self._buffer.append(lines)
+        self.buffered += len(lines)
+        self.summary += summary
+
+    def send(self, compressor: Compressor) -> None:
+        """Hand the buffer to the compressor; waits while that has a long backlog."""
+        self._raise_failure(wait=False)
+        if self._buffer:
+            self._sent += self.buffered
+            self._compressing = compressor.submit(self._spool, b"".join(self._buffer))
+            self._buffer = []
+            self.buffered = 0
+
+    def _raise_failure(self, wait: bool) -> None:
+        """A full disk shows on the other thread: raise it on this one."""
+        if self._compressing is not None and (wait or self._compressing.done()):
+            self._compressing.result()
+
+    def finish(self) -> Spooled:
+        """Wait for the compressor (everything has been sent) and close the file."""
+        self._raise_failure(wait=True)
+        spool = self._spool
+        return Spooled(
+            stream=self.stream,
+            schema=self.schema,
+            schema_hash=self.schema_hash,
+            summary=self.summary,
+            opened=self.opened,
+            data=spool.data,
+            bytes=spool.bytes,
+            raw_bytes=spool.raw_bytes,
+            checksum=spool.checksum,
+        )

@@ -1,0 +1,384 @@
+"""The writer: Singer lines in, committed files out, any number of streams at once.
+
+    with lake.writer("tap-x--meltano", run_id="…") as writer:
+        for line in sys.stdin.buffer:
+            writer.write(line)
+        writer.commit()
+
+The caller's thread only sorts lines into buffers. Compression runs on a second thread, uploads
+and commits on a few more. The commits of one stream stay in order, those of different streams
+run side by side.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import tempfile
+import threading
+import uuid
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from singerlake.errors import (
+    BadMessage,
+    BadName,
+    ConfigError,
+    MissingKey,
+    RecordBeforeSchema,
+)
+from singerlake.format import block, catalogue, compression, message
+from singerlake.format.block import RecordDecoder, Summary
+from singerlake.format.catalogue import Entry
+from singerlake.format.keys import LONGEST_SEGMENT, StreamKeys, escape
+from singerlake.format.manifest import File
+from singerlake.format.message import Envelope
+from singerlake.format.origin import Origin
+from singerlake.format.schema import Schema
+from singerlake.lake import clock, commit, upload
+from singerlake.lake.collision import require_one_schema
+from singerlake.lake.lock import LockTimes
+from singerlake.lake.log import Head
+from singerlake.lake.registration import register
+from singerlake.lake.spool import CHUNK, Compressor, OpenFile, Spool, Spooled
+from singerlake.store import Store
+
+BUFFERED = 32 * 1024 * 1024
+"""Raw bytes that all open files together may hold back for fuller chunks."""
+
+
+@dataclass(frozen=True)
+class WriterOptions:
+    """When files are closed, and how they are written.
+
+    `require_keys` refuses records that lack one of their key properties, as Singer targets do.
+    """
+
+    max_file_bytes: int = 64 * 1024 * 1024
+    max_file_records: int | None = None
+    compression_level: int = compression.DEFAULT
+    lock: LockTimes = field(default_factory=LockTimes)
+    uploads: int = 8
+    spool_folder: Path | None = None
+    require_keys: bool = False
+
+    def __post_init__(self) -> None:
+        if not compression.FASTEST <= self.compression_level <= compression.SMALLEST:
+            raise ConfigError(
+                f"compression_level is {self.compression_level}: expected "
+                f"{compression.FASTEST} to {compression.SMALLEST}"
+            )
+        for name in ("max_file_bytes", "uploads"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"{name} is {getattr(self, name)}: expected 1 or more")
+
+
+@dataclass
+class _Lane:
+    """One stream on its way to the store: the file that is open, and the commits behind it."""
+
+    keys: StreamKeys
+    line: bytes
+    schema: Schema
+    schema_hash: str
+    decoder: RecordDecoder
+    open: OpenFile | None = None
+    head: Head | None = None
+    tail: Future[tuple[File, ...]] | None = None
+
+
+@dataclass(frozen=True)
+class Flush:
+    """Everything that was written before `Writer.flush`, on its way to the store."""
+
+    _before: tuple[Future[Any], ...]
+    _commits: tuple[Future[tuple[File, ...]], ...]
+
+    def done(self) -> bool:
+        return all(work.done() for work in (*self._before, *self._commits))
+
+    def result(self) -> tuple[File, ...]:
+        """Wait until it is committed, and all that came before; raises what stopped any of it.
+
+        Returns the files since the flush before.
+        """
+        wait((*self._before, *self._commits))
+        for work in self._before:
+            work.result()
+        return tuple(file for landing in self._commits for file in landing.result())
+
+
+class Writer:
+    """Writes the streams of one tap in one run. Use from one thread."""
+
+    def __init__(
+        self, store: Store, tap_id: str, run_id: str, options: WriterOptions | None = None
+    ) -> None:
+        self.options = options or WriterOptions()
+        self.writer_id = new_writer_id()
+        self.run_id = run_id
+        _require_short(run_id)
+        self._store, self._tap_id = store, tap_id
+        self._lanes: dict[str, _Lane] = {}
+        self._unregistered: dict[str, Entry] = {}
+        self._registration: Future[None] | None = None
+        self._commits: list[Future[tuple[File, ...]]] = []
+        self._failure: BaseException | None = None
+        self._buffered = 0
+        self._opened_files = 0
+        self._folder = tempfile.TemporaryDirectory(
+            prefix="singerlake-", dir=self.options.spool_folder
+        )
+        self._compressor = Compressor()
+        self._uploads = ThreadPoolExecutor(
+            self.options.uploads, thread_name_prefix="singerlake-upload"
+        )
+        # Bounds what closed files take on the local disk while the store is slow.
+        self._room = threading.BoundedSemaphore(2 * self.options.uploads)
+
+    def write(self, line: bytes) -> Envelope | None:
+        """Take one line of a tap's output.
+
+        SCHEMA, RECORD and ACTIVATE_VERSION are kept; the envelope of any other message is
+        returned for the caller to deal with, and so is that of a blank line, as None.
+        Raises `BadMessage`.
+        """
+        line = line.rstrip(b"\n")
+        if not line.strip():
+            return None
+        if b"\n" in line:
+            raise BadMessage("expected a message on one line, found a line feed inside it")
+        envelope = message.decode(line)
+        if envelope.type == "SCHEMA":
+            self.schema(envelope.stream, line)
+        elif envelope.type in message.STORED:
+            if envelope.type == "RECORD" and self.options.require_keys:
+                self._require_keys(envelope.stream, line)
+            if envelope.type == "RECORD" and envelope.time_extracted is None:
+                moment = clock.now()
+                line = message.with_time(line, moment)
+                envelope = Envelope(envelope.type, envelope.stream, moment)
+            self.append(envelope.stream, line + b"\n", block.of_line(envelope))
+        return envelope
+
+    def schema(self, stream: str, line: bytes) -> None:
+        """Take a SCHEMA line: where it differs from the one before, a new file starts."""
+        lane = self._lanes.get(stream)
+        if lane is not None and lane.line == line:
+            return
+        schema = message.decode_schema(line)
+        schema_hash = schema.hash()
+        if lane is None:
+            escape(stream)  # refuses a name that no path can hold, before any record is taken
+            keys = StreamKeys(self._tap_id, stream)
+            decoder = self._decoder(stream, schema)
+            lane = self._lanes[stream] = _Lane(keys, line, schema, schema_hash, decoder)
+        elif lane.schema_hash == schema_hash:
+            require_one_schema(lane.keys, schema_hash, lane.schema, schema)
+            lane.line = line
+            return
+        else:
+            self._close(lane)
+            lane.line, lane.schema, lane.schema_hash = line, schema, schema_hash
+            lane.decoder = self._decoder(stream, schema)
+        self._unregistered[stream] = catalogue.entry(stream, schema)
+
+    def append(self, stream: str, lines: bytes, summary: Summary) -> None:
+        """Take whole lines (each with its line feed) of one stream that `summary` describes."""
+        self._refuse_after_failure()
+        lane = self._lane(stream)
+        file = lane.open or self._open(lane)
+        file.append(lines, summary)
+        self._buffered += len(lines)
+        if file.buffered >= CHUNK:
+            self._send(file)
+        elif self._buffered > BUFFERED:
+            opened = (lane.open for lane in self._lanes.values() if lane.open)
+            self._send(max(opened, key=lambda file: file.buffered))
+        if self._is_full(file):
+            self._close(lane)
+
+    def append_records(self, stream: str, block: bytes) -> int | None:
+        """Take a block of plain RECORD lines of one stream; returns how many there were.
+
+        None where the block is not plain: none of it was taken, and `write` takes its lines.
+        """
+        summary = self._lane(stream).decoder.summarise(block)
+        if summary is None or len(block) > message.LONGEST:
+            return None
+        if summary.timed == 0:
+            moment = clock.now()
+            spliced = message.with_times(block, moment)
+            if spliced is None:
+                return None
+            block, summary = spliced, Summary(summary.records, summary.records, moment, moment)
+        elif summary.timed < summary.records:
+            return None
+        self.append(stream, block if block.endswith(b"\n") else block + b"\n", summary)
+        return summary.records
+
+    def flush(self) -> Flush:
+        """Close every open file and commit it in the background.
+
+        A writer that failed once takes nothing more: raises what stopped it.
+        """
+        for lane in self._lanes.values():
+            self._close(lane)
+        self._register()
+        self._refuse_after_failure()
+        landings, self._commits = tuple(self._commits), []
+        before = (self._registration, *(lane.tail for lane in self._lanes.values()))
+        earlier = [work for work in before if work is not None and work not in landings]
+        return Flush(tuple(earlier), landings)
+
+    def commit(self) -> tuple[File, ...]:
+        """Commit everything that was written; returns the files, which readers see from now."""
+        return self.flush().result()
+
+    def close(self) -> None:
+        """Stop, leaving uncommitted lines behind; `commit` first to keep them."""
+        self._uploads.shutdown(wait=True, cancel_futures=True)
+        self._compressor.close()
+        self._folder.cleanup()
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Commit at the end of a `with` that succeeded; after an error leave the rest."""
+        try:
+            if kind is None:
+                self.commit()
+        finally:
+            self.close()
+
+    def _lane(self, stream: str) -> _Lane:
+        try:
+            return self._lanes[stream]
+        except KeyError:
+            raise RecordBeforeSchema(
+                f"a message of stream {stream!r} came before its SCHEMA message; "
+                "a tap sends SCHEMA first"
+            ) from None
+
+    def _decoder(self, stream: str, schema: Schema) -> RecordDecoder:
+        return RecordDecoder(stream, schema.key_properties if self.options.require_keys else ())
+
+    def _require_keys(self, stream: str, line: bytes) -> None:
+        missing = set(self._lane(stream).schema.key_properties) - message.record_of(line).keys()
+        if missing:
+            raise MissingKey(
+                f"a record of stream {stream!r} has no {', '.join(sorted(missing))}: "
+                "expected a value for each of its key properties"
+            )
+
+    def _open(self, lane: _Lane) -> OpenFile:
+        self._opened_files += 1
+        origin = Origin(self.writer_id, self.run_id, self._opened_files)
+        spool = Spool(
+            Path(self._folder.name, str(self._opened_files)),
+            self.options.compression_level,
+            lane.line + b"\n",
+            origin,
+        )
+        lane.open = OpenFile(lane.keys.stream, lane.schema, lane.schema_hash, spool, clock.now())
+        return lane.open
+
+    def _send(self, file: OpenFile) -> None:
+        self._buffered -= file.buffered
+        try:
+            file.send(self._compressor)
+        except BaseException as failure:
+            self._failure = self._failure or failure
+            raise
+
+    def _refuse_after_failure(self) -> None:
+        """What failed in the background, or half-way, must not be followed by a success."""
+        if self._failure is not None:
+            raise self._failure
+
+    def _settled(self, work: Future[Any]) -> None:
+        """On an upload thread, as some work ends."""
+        if not work.cancelled():
+            self._failure = self._failure or work.exception()
+
+    def _is_full(self, file: OpenFile) -> bool:
+        most = self.options.max_file_records
+        return file.has_reached(self.options.max_file_bytes) or (
+            most is not None and file.summary.records >= most
+        )
+
+    def _close(self, lane: _Lane) -> None:
+        """End the open file, and have it committed behind the stream's earlier ones."""
+        file, lane.open = lane.open, None
+        if file is None:
+            return
+        self._send(file)
+        self._register()
+        self._room.acquire()
+        lane.tail = self._uploads.submit(self._land, lane, file, lane.tail, self._registration)
+        lane.tail.add_done_callback(self._settled)
+        lane.tail.add_done_callback(lambda _: self._room.release())
+        self._commits.append(lane.tail)
+
+    def _land(
+        self,
+        lane: _Lane,
+        file: OpenFile,
+        before: Future[tuple[File, ...]] | None,
+        registration: Future[None] | None,
+    ) -> tuple[File, ...]:
+        """On an upload thread: waits only for work that was submitted, so started, earlier."""
+        spooled: Spooled = file.finish()
+        try:
+            if registration is not None:
+                registration.result()
+            if before is not None:
+                before.result()
+            if lane.head is None:
+                lane.head = commit.open_log(self._store, lane.keys, self.writer_id)
+            lane.head, files = upload.land(
+                self._store,
+                lane.keys,
+                lane.head,
+                spooled,
+                self.writer_id,
+                self.run_id,
+                self.options.lock,
+            )
+            return files
+        finally:
+            spooled.discard()
+
+    def _register(self) -> None:
+        """Have new streams in the catalogue before any of their files is committed."""
+        if self._unregistered:
+            entries, self._unregistered = self._unregistered, {}
+            self._registration = self._uploads.submit(
+                register, self._store, self._tap_id, entries, self._registration
+            )
+            self._registration.add_done_callback(self._settled)
+
+
+def _require_short(run_id: str) -> None:
+    """A file tells its run in a header that has room for a path segment."""
+    try:
+        escape(run_id)
+    except BadName:
+        raise ConfigError(
+            f"the run id {run_id[:40]!r}… is empty or too long: expected 1 to "
+            f"{LONGEST_SEGMENT} characters, such as a UUID"
+        ) from None
+
+
+def new_writer_id() -> str:
+    """Names this writer to people and to other writers: machine, process, and a unique part."""
+    return f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"

@@ -1,0 +1,30 @@
+"""Object stores: bytes under keys, with conditional writes. See `Store` for the contract."""
+
+from singerlake.store.base import Listed, Promise, Store, Stored
+from singerlake.store.counting import Counting
+from singerlake.store.dry_run import DryRun
+from singerlake.store.local import LocalStore
+from singerlake.store.memory import MemoryStore
+from singerlake.store.open import open_store
+from singerlake.store.retrying import Retrying, RetryPolicy
+from singerlake.store.time_limited import TimeLimited
+from singerlake.store.trial import Answer, trial
+from singerlake.store.wrapper import StoreWrapper
+
+__all__ = [
+    "Answer",
+    "Counting",
+    "DryRun",
+    "Listed",
+    "LocalStore",
+    "MemoryStore",
+    "Promise",
+    "RetryPolicy",
+    "Retrying",
+    "Store",
+    "StoreWrapper",
+    "Stored",
+    "TimeLimited",
+    "open_store",
+    "trial",
+]

@@ -1,0 +1,132 @@
+"""The contract between the lake and an object store: bytes under keys, nothing of Singer."""
+
+from __future__ import annotations
+
+import enum
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import BinaryIO
+
+from singerlake.errors import CorruptDocument
+
+LARGEST_DOCUMENT = 256 * 1024 * 1024
+"""Bytes: a larger object is no document, and reading it whole could take all memory there is."""
+
+
+class Promise(enum.Enum):
+    """How far a store keeps the conditions of `create`, `replace` and `delete_if`."""
+
+    CONDITIONAL = "conditional"
+    """The store itself refuses a write whose condition does not hold: no race can break it."""
+
+    BEST_EFFORT = "best effort"
+    """We look, then write: two writers at the same moment may both believe they won."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An object's bytes, and the version that `replace` and `delete_if` compare with."""
+
+    data: bytes
+    version: str
+
+
+def require_document(size: int, where: str) -> None:
+    """Raises `CorruptDocument` where an object is too large to be read whole."""
+    if size > LARGEST_DOCUMENT:
+        raise CorruptDocument(
+            f"{where}: expected a document of at most {LARGEST_DOCUMENT} bytes, found {size}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One row of a listing. `modified` is the store's clock, for people and for `sweep` only."""
+
+    key: str
+    size: int
+    modified: datetime
+
+
+class Store(ABC):
+    """Objects under keys below one root.
+
+    A key is one or more non-empty segments joined by `/`; a key that could lead outside
+    the root (a segment `.` or `..`, a backslash, a control character) raises `BadName`. A
+    write is atomic: a reader sees the whole object or none of it, and an answered write is
+    durable. Versions are opaque, and may be equal for equal bytes, so a caller whose writes
+    must be told apart writes bytes that differ. Listings skip hidden names (a segment that
+    begins with `.`), where stores keep what is their own.
+
+    Every method may raise `PermissionDenied`, `Unavailable`, and, where it writes,
+    `OutcomeUnknown`. Stores can be pickled, and are safe to use from several threads.
+    """
+
+    @property
+    @abstractmethod
+    def url(self) -> str:
+        """Where the root is, for messages: never holds a secret."""
+
+    @abstractmethod
+    def promise(self) -> Promise:
+        """What this store really does with conditions. May ask the store, once."""
+
+    @abstractmethod
+    def read(self, key: str) -> Stored:
+        """The whole object, for small documents. Raises `NotFound`.
+
+        Raises `CorruptDocument` for one above `LARGEST_DOCUMENT`, where the store tells its size
+        before its content.
+        """
+
+    def version(self, key: str) -> str:
+        """The object's version, without holding its bytes. Raises `NotFound`."""
+        return self.read(key).version
+
+    @abstractmethod
+    def open(self, key: str, size: int | None = None) -> BinaryIO:
+        """A reader over the object that holds a bounded part of it in memory.
+
+        `size`, where the caller knows it, saves a request. Raises `NotFound`, here or at
+        the first read.
+        """
+
+    @abstractmethod
+    def create(self, key: str, data: bytes | Path) -> str:
+        """Write an object that must not exist yet (bytes, or a local file's content).
+
+        Returns its version. Raises `AlreadyExists`, and then has changed nothing.
+        """
+
+    @abstractmethod
+    def replace(self, key: str, data: bytes, version: str) -> str:
+        """Replace the object if it is still `version`; returns the new version.
+
+        Raises `Changed` where it is another version or is gone, and then has changed nothing.
+        """
+
+    @abstractmethod
+    def delete(self, key: str) -> None:
+        """Remove the object; no error where there is none."""
+
+    @abstractmethod
+    def delete_if(self, key: str, version: str) -> None:
+        """Remove the object if it is still `version`. Raises `Changed`, like `replace`."""
+
+    @abstractmethod
+    def folders(self, prefix: str) -> list[str]:
+        """The names of the folders directly below the folder `prefix`, sorted.
+
+        Some stores still name a folder whose last object has been deleted.
+        """
+
+    @abstractmethod
+    def list(self, prefix: str) -> Iterator[Listed]:
+        """Every object below the folder `prefix` (`""`: the root), sorted by key."""
+
+    @abstractmethod
+    def sweep(self, older_than: timedelta) -> int:
+        """Remove what crashed writes left outside the listing; returns how many."""

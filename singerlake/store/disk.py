@@ -1,0 +1,163 @@
+"""Durable steps on a disk that other processes are changing at the same moment."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import BinaryIO
+
+from singerlake.errors import StoreError
+from singerlake.store.base import Listed
+
+MISSING = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
+_BLOCK = 1 << 20
+
+
+# A link put there while we look is not followed, and a pipe is not waited for.
+_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+
+
+def open_file(path: Path) -> BinaryIO:
+    """Open a file to read. A folder, pipe, device or link is none: `FileNotFoundError`."""
+    try:
+        handle = os.open(path, _READ | getattr(os, "O_BINARY", 0))
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise FileNotFoundError(error.errno, "a symbolic link", str(path)) from None
+        raise
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise FileNotFoundError(errno.ENOENT, "not a file", str(path))
+    return open(handle, "rb")  # noqa: PTH123
+
+
+def link_on_the_way(path: Path, root: Path) -> Path | None:
+    """The first symbolic link among the folders below the root that lead to the path, or itself."""
+    if os.path.realpath(path) == str(path):
+        return None
+    way = [path, *path.parents][: len(path.parts) - len(root.parts)]
+    return next((step for step in reversed(way) if step.is_symlink()), None)
+
+
+def write_new(path: Path, data: bytes | Path) -> str:
+    """Write a file that must be new, and flush it to the disk; returns the content's hash."""
+    digest = hashlib.sha256()
+    with path.open("xb") as target:
+        for block in _blocks(data):
+            digest.update(block)
+            target.write(block)
+        target.flush()
+        os.fsync(target.fileno())
+    return digest.hexdigest()
+
+
+def file_hash(path: Path) -> str:
+    """The hash of the file's content, as `write_new` gives it."""
+    digest = hashlib.sha256()
+    with open_file(path) as source:
+        for block in _file_blocks(source):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def link_new(source: Path, path: Path) -> None:
+    """Give the file a second name, which must be new, in a folder that is made if need be."""
+    while True:
+        make_folder(path.parent)
+        try:
+            os.link(source, path)
+        except FileNotFoundError:
+            if not source.exists():
+                raise
+            continue  # the folder was pruned since: make it again
+        return sync_folder(path.parent)
+
+
+TRIES = 100
+"""How often a folder is made again that another process prunes at the same moment."""
+
+
+def make_folder(folder: Path) -> None:
+    """`mkdir -p`, durable, even while another process prunes empty folders."""
+    tries = 0
+    while not folder.is_dir():
+        try:
+            folder.mkdir()
+            sync_folder(folder.parent)
+        except (FileNotFoundError, NotADirectoryError):
+            tries += 1
+            if tries > TRIES:
+                # Not another process: a file system, such as /proc, that makes no folders.
+                raise
+            make_folder(folder.parent)
+        except FileExistsError:
+            if os.path.lexists(folder) and not folder.is_dir():
+                raise StoreError(f"{folder} is an object: it cannot be a folder too") from None
+
+
+def prune(folder: Path, root: Path) -> None:
+    """Remove the folder, and those above it and below the root, as far as they are empty."""
+    while folder != root:
+        try:
+            folder.rmdir()  # the system refuses where it is in use again
+        except OSError:
+            return
+        folder = folder.parent
+
+
+def sync_folder(folder: Path) -> None:
+    """Make names in the folder durable, as far as the system offers it."""
+    if os.name == "nt":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def entries(folder: Path) -> list[os.DirEntry[str]]:
+    """The files and folders in the folder that are not hidden; links and the like are none.
+
+    Nothing where there is no such folder.
+    """
+    with contextlib.suppress(*MISSING), os.scandir(folder) as found:
+        return [entry for entry in found if not entry.name.startswith(".") and _is_plain(entry)]
+    return []
+
+
+def _is_plain(entry: os.DirEntry[str]) -> bool:
+    return entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False)
+
+
+def walk(folder: Path, prefix: str) -> Iterator[Listed]:
+    """Every file below the folder, in the order of the keys, which begin with the prefix."""
+    # A folder sorts as if its name ended in "/", so that `a!` comes before `a/x`.
+    named = [(entry.name + "/" * entry.is_dir(), entry) for entry in entries(folder)]
+    for name, entry in sorted(named, key=lambda pair: pair[0]):
+        if name.endswith("/"):
+            yield from walk(folder / entry.name, prefix + name)
+        else:
+            with contextlib.suppress(FileNotFoundError):  # deleted while we walked
+                stat = entry.stat()
+                modified = datetime.fromtimestamp(stat.st_mtime, timezone.utc)
+                yield Listed(prefix + name, stat.st_size, modified)
+
+
+def _blocks(data: bytes | Path) -> Iterator[bytes]:
+    if isinstance(data, Path):
+        with data.open("rb") as source:
+            yield from _file_blocks(source)
+    else:
+        yield data
+
+
+def _file_blocks(source: BinaryIO) -> Iterator[bytes]:
+    while block := source.read(_BLOCK):
+        yield block

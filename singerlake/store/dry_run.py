@@ -1,0 +1,102 @@
+"""A dry run: a store that keeps every write to itself, so that work can be tried out on it."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import uuid
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import BinaryIO
+
+from singerlake.errors import AlreadyExists, Changed, NotFound
+from singerlake.store.base import Listed, Promise, Store, Stored
+from singerlake.store.keys import check_key
+from singerlake.store.memory import MemoryStore
+from singerlake.store.wrapper import StoreWrapper
+
+_lock = threading.Lock()
+
+
+class DryRun(StoreWrapper):
+    """Reads from `inner`, which it never changes; what is written stays in memory.
+
+    So it is for work that writes small documents.
+    """
+
+    def __init__(self, inner: Store) -> None:
+        super().__init__(inner)
+        # Below kept/ what was written, below gone/ a mark for what was deleted.
+        self._own = MemoryStore(f"dry-run-{uuid.uuid4().hex}")
+
+    def promise(self) -> Promise:
+        return Promise.CONDITIONAL  # `inner` might write a probe to find out
+
+    def read(self, key: str) -> Stored:
+        store, place = self._place(key)
+        return store.read(place)
+
+    def version(self, key: str) -> str:
+        store, place = self._place(key)
+        return store.version(place)
+
+    def open(self, key: str, size: int | None = None) -> BinaryIO:
+        store, place = self._place(key)
+        return store.open(place, size)
+
+    def create(self, key: str, data: bytes | Path) -> str:
+        with _lock:
+            if self._find(key) is not None:
+                raise AlreadyExists(f"{self.url}/{key} exists already")
+            return self._own.create(f"kept/{key}", data)
+
+    def replace(self, key: str, data: bytes, version: str) -> str:
+        with _lock:
+            self._require(key, version)
+            self._own.delete(f"kept/{key}")
+            return self._own.create(f"kept/{key}", data)
+
+    def delete(self, key: str) -> None:
+        self._own.delete(f"kept/{check_key(key)}")
+        with contextlib.suppress(AlreadyExists):
+            self._own.create(f"gone/{key}", b"")
+
+    def delete_if(self, key: str, version: str) -> None:
+        with _lock:
+            self._require(key, version)
+            self.delete(key)
+
+    def folders(self, prefix: str) -> list[str]:
+        ours = self._own.folders(f"kept/{prefix}".rstrip("/"))
+        return sorted({*self.inner.folders(prefix), *ours})
+
+    def list(self, prefix: str) -> Iterator[Listed]:
+        ours = [
+            Listed(row.key.removeprefix("kept/"), row.size, row.modified)
+            for row in self._own.list(f"kept/{prefix}".rstrip("/"))
+        ]
+        rest = [row for row in self.inner.list(prefix) if self._place(row.key)[0] is self.inner]
+        yield from sorted([*ours, *rest], key=lambda row: row.key)
+
+    def sweep(self, older_than: timedelta) -> int:
+        return 0
+
+    def _place(self, key: str) -> tuple[Store, str]:
+        """Where the object is, or would be."""
+        check_key(key)
+        for mark in ("kept", "gone"):
+            with contextlib.suppress(NotFound):
+                self._own.version(f"{mark}/{key}")
+                return self._own, f"kept/{key}"
+        return self.inner, key
+
+    def _find(self, key: str) -> str | None:
+        try:
+            return self.version(key)
+        except NotFound:
+            return None
+
+    def _require(self, key: str, version: str) -> None:
+        if self._find(key) != version:
+            raise Changed(f"{self.url}/{key} is gone, or is another version now")

@@ -1,0 +1,211 @@
+"""Any other file system that fsspec knows as a store: look, then write."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta, timezone
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import fsspec
+
+from singerlake.errors import AlreadyExists, BadLocation, Changed, NotFound
+from singerlake.store.base import Listed, Promise, Store, Stored
+from singerlake.store.generic_errors import explained
+from singerlake.store.keys import check_key, check_prefix, is_hidden
+from singerlake.store.per_process import PerProcess
+from singerlake.store.probe import warn_weak
+from singerlake.store.secrets import public_url, scrub
+from singerlake.store.stream import FileSource, reader
+
+_OWN_FOLDER = ".singerlake-tmp"
+_BLOCK = 1 << 20
+# Where an object appears whole or not at all; elsewhere it is written aside, then moved.
+_ATOMIC = {"abfs", "abfss", "adl", "az", "gcs", "gs", "memory", "oci", "oss"}
+_TIMES = ("LastModified", "last_modified", "updated", "mtime", "modified", "created")
+
+
+class FsspecStore(Store):
+    """Objects below an fsspec URL. Versions are SHA-256 hashes of the content.
+
+    fsspec has no conditional write that every file system keeps, so the promise is best
+    effort, which is said in the log at the first write.
+    """
+
+    def __init__(self, url: str, storage_options: Mapping[str, Any] | None = None) -> None:
+        self._address = url
+        self._options = dict(storage_options or {})
+        self._atomic = url.partition("://")[0] in _ATOMIC
+        self._connection = PerProcess(partial(_connect, url, self._options))
+
+    @property
+    def url(self) -> str:
+        return public_url(self._address).rstrip("/")
+
+    def promise(self) -> Promise:
+        return Promise.BEST_EFFORT
+
+    def read(self, key: str) -> Stored:
+        check_key(key)
+        with self._at(key) as (fs, path):
+            data = fs.cat_file(path)
+        return Stored(data, hashlib.sha256(data).hexdigest())
+
+    def version(self, key: str) -> str:
+        with self.open(key) as file:
+            return _hash(file)
+
+    def open(self, key: str, size: int | None = None) -> BinaryIO:
+        check_key(key)
+        with self._at(key) as (fs, path):
+            file = fs.open(path, "rb")
+        return reader(_ExplainedSource(file, lambda: self._at(key)), _BLOCK)
+
+    def create(self, key: str, data: bytes | Path) -> str:
+        check_key(key)
+        with self._at(key) as (fs, path):
+            if _info(fs, path) is not None:
+                raise AlreadyExists(f"{self.url}/{key} exists already")
+        return self._write(key, data)
+
+    def replace(self, key: str, data: bytes, version: str) -> str:
+        self._require(key, version)
+        return self._write(key, data)
+
+    def delete(self, key: str) -> None:
+        check_key(key)
+        with contextlib.suppress(NotFound), self._at(key, write=True) as (fs, path):
+            fs.rm_file(path)
+
+    def delete_if(self, key: str, version: str) -> None:
+        self._require(key, version)
+        self.delete(key)
+
+    def folders(self, prefix: str) -> list[str]:
+        check_prefix(prefix)
+        with contextlib.suppress(NotFound), self._at(prefix) as (fs, path):
+            rows = fs.ls(path, detail=True)
+            names = [row["name"].rstrip("/").rpartition("/")[2] for row in rows if _is_folder(row)]
+            return sorted(name for name in names if not is_hidden(name))
+        return []
+
+    def list(self, prefix: str) -> Iterator[Listed]:
+        rows = self._rows(check_prefix(prefix)[:-1])
+        yield from sorted((row for row in rows if not is_hidden(row.key)), key=lambda row: row.key)
+
+    def sweep(self, older_than: timedelta) -> int:
+        limit = datetime.now(timezone.utc) - older_than
+        stale = [row.key for row in self._rows(_OWN_FOLDER) if row.modified < limit]
+        for key in stale:
+            self.delete(key)
+        return len(stale)
+
+    @contextlib.contextmanager
+    def _at(self, key: str, write: bool = False) -> Iterator[tuple[Any, str]]:
+        """The file system and the key's path in it; errors are explained."""
+        with explained(f"{self.url}/{key}", self._options, write=write):
+            fs, root = self._connection.get()
+            fs.invalidate_cache()  # another process may have written: no listing of yesterday
+            yield fs, f"{root}/{key}".rstrip("/")
+
+    def _rows(self, prefix: str) -> Sequence[Listed]:
+        with contextlib.suppress(NotFound), self._at("") as (fs, root):
+            found = fs.find(f"{root}/{prefix}".rstrip("/"), detail=True)
+            return [
+                Listed(path[len(root) + 1 :], int(info.get("size") or 0), _modified(info))
+                for path, info in found.items()
+                # Where the prefix is an object itself, `find` answers with that.
+                if path.startswith(f"{root}/{prefix}".rstrip("/") + "/")
+            ]
+        return []
+
+    def _require(self, key: str, version: str) -> None:
+        try:
+            found = self.version(key)
+        except NotFound:
+            raise Changed(f"{self.url}/{key} is gone") from None
+        if found != version:
+            raise Changed(f"{self.url}/{key} is version {found[:12]} now, not {version[:12]}")
+
+    def _write(self, key: str, data: bytes | Path) -> str:
+        warn_weak(self.url)
+        aside = key if self._atomic else f"{_OWN_FOLDER}/{uuid.uuid4().hex}"
+        with self._at(aside, write=True) as (fs, path):
+            _in_folder(fs, path, lambda: _send(fs, path, data))
+        if aside != key:
+            with self._at(key, write=True) as (fs, target):
+                _in_folder(fs, target, lambda: fs.mv(path, target))
+        if isinstance(data, Path):
+            with data.open("rb") as file:
+                return _hash(file)
+        return hashlib.sha256(data).hexdigest()
+
+
+class _ExplainedSource(FileSource):
+    def __init__(self, file: BinaryIO, explain: Callable[[], Any]) -> None:
+        super().__init__(file)
+        self._explain = explain
+
+    def fetch(self, offset: int, length: int) -> bytes:
+        with self._explain():
+            return super().fetch(offset, length)
+
+
+def _connect(url: str, options: Mapping[str, Any]) -> tuple[Any, str]:
+    try:
+        fs, root = fsspec.url_to_fs(url, **options, skip_instance_cache=True)
+    except (TypeError, ValueError, KeyError) as error:  # no cause: it may quote a setting
+        told = scrub(f"{type(error).__name__}: {error}", options)
+        where = public_url(url)
+        raise BadLocation(f"{where}: the URL or storage_options do not work ({told})") from None
+    return fs, root.rstrip("/")
+
+
+def _send(fs: Any, path: str, data: bytes | Path) -> None:
+    if isinstance(data, Path):
+        fs.put_file(str(data), path)
+    else:
+        fs.pipe_file(path, data)
+
+
+def _in_folder(fs: Any, path: str, action: Callable[[], None]) -> None:
+    """Make the folder only where the file system asks for one: object stores have none."""
+    try:
+        action()
+    except FileNotFoundError:
+        fs.makedirs(path.rpartition("/")[0], exist_ok=True)
+        action()
+
+
+def _info(fs: Any, path: str) -> Any:
+    """What is known of the object, or None. `fs.exists` says no to every error: unfit here."""
+    try:
+        info = fs.info(path)
+    except FileNotFoundError:
+        return None
+    return None if _is_folder(info) else info
+
+
+def _is_folder(info: Mapping[str, Any]) -> bool:
+    return info.get("type") == "directory"
+
+
+def _modified(info: Mapping[str, Any]) -> datetime:
+    """The time of change, from whatever field and form the file system has for it."""
+    value = next((info[name] for name in _TIMES if info.get(name) is not None), 0)
+    if isinstance(value, str):
+        value = datetime.fromisoformat(value.replace("Z", "+00:00"))
+    if not isinstance(value, datetime):
+        return datetime.fromtimestamp(float(value), timezone.utc)
+    return value if value.tzinfo else value.replace(tzinfo=timezone.utc)
+
+
+def _hash(file: BinaryIO) -> str:
+    digest = hashlib.sha256()
+    while block := file.read(_BLOCK):
+        digest.update(block)
+    return digest.hexdigest()

@@ -1,0 +1,243 @@
+"""A folder on a local (or mounted) disk as a store.
+
+Symbolic links below the root are not followed: what lies behind one is not in the store.
+
+A new object is written beside the lake's folders, made durable, and then linked to its name,
+which fails where the name is taken: so `create` needs no lock. Whatever changes or removes
+an object holds one lock file, because a file system cannot compare before it replaces.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import time
+import uuid
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import BinaryIO
+
+from filelock import FileLock, Timeout
+
+from singerlake.errors import (
+    AlreadyExists,
+    BadName,
+    Changed,
+    NotFound,
+    PermissionDenied,
+    SingerlakeError,
+    StoreError,
+    Unavailable,
+)
+from singerlake.store import disk
+from singerlake.store.base import Listed, Promise, Store, Stored, require_document
+from singerlake.store.keys import check_key, check_prefix
+
+_OWN_FOLDER = ".singerlake-tmp"
+_LOCK_FILE = "lock"
+_LOCK_SECONDS = 60.0  # held for one compare and one rename: longer means a stuck process
+
+# EPERM is what Linux answers on file systems without hard links (FAT, some network mounts).
+_NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+
+
+class LocalStore(Store):
+    """Keys are paths under `root`, which the first write makes. Versions are SHA-256 hashes."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root.resolve()
+        self._own = self._root / _OWN_FOLDER
+
+    @property
+    def url(self) -> str:
+        return str(self._root)
+
+    def promise(self) -> Promise:
+        return Promise.CONDITIONAL
+
+    def read(self, key: str) -> Stored:
+        path = self._path_to_read(key)
+        with _explained(path), disk.open_file(path) as file:
+            require_document(os.fstat(file.fileno()).st_size, str(path))
+            data = file.read()
+        return Stored(data, hashlib.sha256(data).hexdigest())
+
+    def version(self, key: str) -> str:
+        path = self._path_to_read(key)
+        with _explained(path):
+            return disk.file_hash(path)
+
+    def open(self, key: str, size: int | None = None) -> BinaryIO:
+        path = self._path_to_read(key)
+        with _explained(path):
+            return disk.open_file(path)
+
+    def create(self, key: str, data: bytes | Path) -> str:
+        path = self._path_to_write(key)
+        with _explained(path), self._temporary(data) as (temporary, version):
+            try:
+                disk.link_new(temporary, path)
+            except FileExistsError:
+                raise AlreadyExists(f"{path} exists already") from None
+            except OSError as error:
+                if error.errno not in _NO_HARD_LINKS:
+                    raise
+                self._move_new(temporary, path)
+        return version
+
+    def replace(self, key: str, data: bytes, version: str) -> str:
+        path = self._path_to_write(key)
+        with _explained(path):
+            _require(path, version)  # early, so that a refusal costs no write
+            with self._temporary(data) as (temporary, new_version), self._locked():
+                _require(path, version)
+                temporary.replace(path)
+                disk.sync_folder(path.parent)
+        return new_version
+
+    def delete(self, key: str) -> None:
+        path = self._path_to_write(key)
+        with _explained(path):
+            if path.is_file():  # else nothing is to do, and a lock would make the root
+                with self._locked():
+                    self._remove(path)
+
+    def delete_if(self, key: str, version: str) -> None:
+        path = self._path_to_write(key)
+        with _explained(path):
+            _require(path, version)
+            with self._locked():
+                _require(path, version)
+                self._remove(path)
+
+    def folders(self, prefix: str) -> list[str]:
+        folder = self._root / check_prefix(prefix)
+        if self._link(folder):
+            return []
+        with _explained(folder):
+            return sorted(entry.name for entry in disk.entries(folder) if entry.is_dir())
+
+    def list(self, prefix: str) -> Iterator[Listed]:
+        start = check_prefix(prefix)
+        if not self._link(self._root / start):
+            with _explained(self._root / start):
+                yield from disk.walk(self._root / start, start)
+
+    def sweep(self, older_than: timedelta) -> int:
+        limit = time.time() - older_than.total_seconds()
+        removed = 0
+        if self._link(self._own):
+            return 0
+        with _explained(self._own):
+            for path in self._own.glob("*"):
+                with contextlib.suppress(FileNotFoundError):  # its writer has just finished
+                    if path.name != _LOCK_FILE and path.stat().st_mtime < limit:
+                        path.unlink()
+                        removed += 1
+        return removed
+
+    def _path(self, key: str) -> Path:
+        first = check_key(key).split("/")[0]
+        if first == _OWN_FOLDER or (os.name == "nt" and ":" in key):
+            raise BadName(f"{key!r} cannot be a key on a local disk")
+        return self._root / key
+
+    def _link(self, path: Path) -> Path | None:
+        return disk.link_on_the_way(path, self._root)
+
+    def _path_to_read(self, key: str) -> Path:
+        path = self._path(key)
+        if link := self._link(path):
+            raise NotFound(f"there is no {path}: {link} is a symbolic link, which is not followed")
+        return path
+
+    def _path_to_write(self, key: str) -> Path:
+        path = self._path(key)
+        for link in (self._link(path), self._link(self._own)):
+            if link:
+                raise StoreError(
+                    f"{link} is a symbolic link, and a lake's folder has none: put the folder "
+                    "itself there, or mount it"
+                )
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise StoreError(f"{path} is a pipe, a socket or a device: a lake's folder has none")
+        return path
+
+    @contextlib.contextmanager
+    def _temporary(self, data: bytes | Path) -> Iterator[tuple[Path, str]]:
+        """A durable copy of the data on the root's file system, and its version."""
+        disk.make_folder(self._own)
+        path = self._own / uuid.uuid4().hex
+        try:
+            yield path, disk.write_new(path, data)
+        finally:
+            path.unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        disk.make_folder(self._own)
+        # A new lock object each time: one object is re-entrant, and would let our threads in.
+        lock = FileLock(self._own / _LOCK_FILE, timeout=_LOCK_SECONDS)
+        try:
+            lock.acquire(poll_interval=0.002)
+        except Timeout:
+            raise Unavailable(
+                f"{lock.lock_file} has been locked by another process for {_LOCK_SECONDS:.0f} s"
+            ) from None
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def _move_new(self, temporary: Path, path: Path) -> None:
+        """What `create` does where the file system has no hard links."""
+        with self._locked():
+            disk.make_folder(path.parent)
+            if os.path.lexists(path):
+                raise AlreadyExists(f"{path} exists already")
+            temporary.replace(path)
+            disk.sync_folder(path.parent)
+
+    def _remove(self, path: Path) -> None:
+        """Remove the file, and the folders that this leaves empty; the lock is held."""
+        path.unlink(missing_ok=True)
+        disk.sync_folder(path.parent)
+        disk.prune(path.parent, self._root)
+
+
+def _require(path: Path, version: str) -> None:
+    try:
+        found = disk.file_hash(path)
+    except disk.MISSING:
+        raise Changed(f"{path} is gone") from None
+    if found != version:
+        raise Changed(f"{path} is version {found[:12]} now, not {version[:12]}")
+
+
+@contextlib.contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Turn an `OSError` into the error that the contract names."""
+    try:
+        yield
+    except OSError as error:
+        raise _explain(error, error.filename or path) from error
+
+
+def _explain(error: OSError, path: object) -> SingerlakeError:
+    if isinstance(error, disk.MISSING):
+        return NotFound(f"there is no {path}")
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return PermissionDenied(
+            f"no permission for {path} ({error.strerror}): "
+            "let the user that runs this read and write the lake's folder"
+        )
+    if error.errno == errno.EROFS:
+        return PermissionDenied(f"{path} is on a file system that is mounted read-only")
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return StoreError(f"the disk of {path} is full ({error.strerror}): make room, run again")
+    if error.errno == errno.ENAMETOOLONG:
+        return BadName(f"{path} is longer than the file system allows")
+    return StoreError(f"{path}: {error.strerror or error}")

@@ -1,0 +1,205 @@
+"""S3, and every server that speaks its language, as a store."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from singerlake.errors import AlreadyExists, BadLocation, BadName, Changed, NotFound
+from singerlake.store.base import Listed, Promise, Store, Stored
+from singerlake.store.keys import check_key, check_prefix, is_hidden
+from singerlake.store.probe import PROBE_PREFIX, Support, probe, warn_weak
+from singerlake.store.s3_errors import OutOfRange
+from singerlake.store.s3_requests import ONE_PUT, S3Requests
+from singerlake.store.secrets import public_url
+from singerlake.store.stream import reader
+
+
+class S3Store(Store):
+    """Objects below `s3://bucket/prefix`; `storage_options` are those of s3fs.
+
+    Every call sends one request, but for large files, listings of over a thousand keys, and
+    the probe before an instance's first write (see `promise`). Nothing is retried here: wrap
+    it in `Retrying`. Versions are ETags.
+    """
+
+    def __init__(self, url: str, storage_options: Mapping[str, Any] | None = None) -> None:
+        bucket, root = _split(url)
+        self._url = f"s3://{bucket}/{root}".rstrip("/")
+        self._requests = S3Requests(bucket, root, storage_options or {})
+        self._support: Support | None = None
+        self._probing = threading.Lock()
+
+    @property
+    def url(self) -> str:
+        return self._url
+
+    def promise(self) -> Promise:
+        """Found by trying, once for each instance: six small requests.
+
+        A server that ignores only the condition of a DELETE still counts as conditional:
+        `delete_if` then looks before it deletes. The lake deletes so only its own lock, and
+        the lock is a courtesy, while the manifest's `replace` is what keeps commits safe.
+        """
+        support = self._supported()
+        return Promise.CONDITIONAL if support.create and support.replace else Promise.BEST_EFFORT
+
+    def _supported(self) -> Support:
+        with self._probing:
+            if self._support is None:
+                self._support = probe(self._requests)
+                if not (self._support.create and self._support.replace):
+                    warn_weak(self._url)
+            return self._support
+
+    def read(self, key: str) -> Stored:
+        return self._requests.get(check_key(key))
+
+    def version(self, key: str) -> str:
+        return str(self._requests.head(check_key(key))["ETag"])
+
+    def open(self, key: str, size: int | None = None) -> BinaryIO:
+        return reader(_ObjectSource(self._requests, check_key(key), size))
+
+    def create(self, key: str, data: bytes | Path) -> str:
+        check_key(key)
+        refused = AlreadyExists(f"{self._url}/{key} exists already")
+        conditional = self._supported().create
+        if not conditional and self._find(key) is not None:
+            raise refused
+        try:
+            if isinstance(data, Path) and data.stat().st_size > ONE_PUT:
+                return self._requests.upload(key, data, if_absent=conditional)
+            content = data.read_bytes() if isinstance(data, Path) else data
+            return self._requests.put(key, content, if_absent=conditional)
+        except Changed:
+            raise refused from None
+
+    def replace(self, key: str, data: bytes, version: str) -> str:
+        check_key(key)
+        if not self._supported().replace:
+            self._require(key, version)
+            return self._requests.put(key, data)
+        try:
+            return self._requests.put(key, data, if_version=version)
+        except (Changed, NotFound):  # some servers say 404 where the object is gone
+            raise self._changed(key, version) from None
+
+    def delete(self, key: str) -> None:
+        self._requests.remove(check_key(key))
+
+    def delete_if(self, key: str, version: str) -> None:
+        check_key(key)
+        if not self._supported().delete:
+            self._require(key, version)
+            return self._requests.remove(key)
+        try:
+            self._requests.remove(key, if_version=version)
+        except (Changed, NotFound):
+            raise self._changed(key, version) from None
+
+    def folders(self, prefix: str) -> list[str]:
+        start = check_prefix(prefix)
+        names = {
+            self._requests.relative(row["Prefix"])[len(start) : -1]
+            for page in self._requests.pages("list_objects_v2", start, Delimiter="/")
+            for row in page.get("CommonPrefixes", [])
+        }
+        return sorted(name for name in names if name and not is_hidden(name))
+
+    def list(self, prefix: str) -> Iterator[Listed]:
+        rows = [row for row in self._rows(check_prefix(prefix)) if not is_hidden(row.key)]
+        # Not every server lists in the order of the keys.
+        yield from sorted(rows, key=lambda row: row.key)
+
+    def sweep(self, older_than: timedelta) -> int:
+        limit = datetime.now(timezone.utc) - older_than
+        probes = [row.key for row in self._rows(PROBE_PREFIX) if row.modified < limit]
+        for key in probes:
+            self._requests.remove(key)
+        uploads = [
+            (row["Key"], row["UploadId"])
+            for page in self._requests.pages("list_multipart_uploads", "")
+            for row in page.get("Uploads", [])
+            if row["Initiated"] < limit
+        ]
+        for key, upload in uploads:
+            self._requests.abort(key, upload)
+        return len(probes) + len(uploads)
+
+    def _rows(self, prefix: str) -> Iterator[Listed]:
+        for page in self._requests.pages("list_objects_v2", prefix):
+            for row in page.get("Contents", []):
+                if not row["Key"].endswith("/"):  # a console's marker of an empty folder
+                    key = self._requests.relative(row["Key"])
+                    yield Listed(key, row["Size"], row["LastModified"])
+
+    def _find(self, key: str) -> str | None:
+        try:
+            return self.version(key)
+        except NotFound:
+            return None
+
+    def _require(self, key: str, version: str) -> None:
+        if self._find(key) != version:
+            raise self._changed(key, version)
+
+    def _changed(self, key: str, version: str) -> Changed:
+        return Changed(f"{self._url}/{key} is gone, or is not version {version} any more")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_probing"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _probing=threading.Lock())
+
+
+class _ObjectSource:
+    """Ranges of one object; the first answer tells the size, so that no HEAD is needed."""
+
+    def __init__(self, requests: S3Requests, key: str, size: int | None) -> None:
+        self._requests = requests
+        self._key = key
+        self._size = size
+        self._version: str | None = None
+
+    def fetch(self, offset: int, length: int) -> bytes:
+        if length == 0 or (self._size is not None and offset >= self._size):
+            return b""
+        try:
+            # From the second on, only of the object that the first was a part of.
+            answer = self._requests.get_range(self._key, offset, length, self._version)
+        except OutOfRange:
+            return b""
+        self._version = answer["ETag"]
+        data: bytes = answer["Body"]
+        if "ContentRange" not in answer:  # the server sent the whole, as it may
+            self._size = len(data)
+            return data[offset : offset + length]
+        self._size = int(answer["ContentRange"].rpartition("/")[2])
+        return data
+
+    def size(self) -> int:
+        if self._size is None:
+            self._size = int(self._requests.head(self._key)["ContentLength"])
+        return self._size
+
+    def close(self) -> None:
+        pass
+
+
+def _split(url: str) -> tuple[str, str]:
+    """The bucket and the root's key in it."""
+    bucket, _, root = url.partition("://")[2].rstrip("/").partition("/")
+    if not bucket or "@" in bucket:
+        raise BadLocation(
+            f"{public_url(url)} does not name a bucket: expected s3://<bucket>/<path>; "
+            "credentials belong in storage_options"
+        )
+    try:
+        return bucket, check_key(root) if root else ""
+    except BadName as error:
+        raise BadLocation(f"{public_url(url)} cannot be a lake's address: {error}") from None

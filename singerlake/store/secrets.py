@@ -1,0 +1,34 @@
+"""Keeping secrets out of messages, logs and URLs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+SHORTEST = 4
+"""Characters of a secret: blotting out fewer would blot out half of every message."""
+
+_SECRET_NAME = re.compile(r"secret|password|passphrase|token|key|sas|credential|connection", re.I)
+_USER_INFO = re.compile(r"(?<=://)[^/@]*@")
+
+
+def public_url(url: str) -> str:
+    """The URL without the user and password that it may hold."""
+    return _USER_INFO.sub("", url)
+
+
+def scrub(text: str, options: Mapping[str, Any]) -> str:
+    """The text with every secret of the options, and every user info in a URL, blotted out."""
+    for secret in sorted(_secrets(options), key=len, reverse=True):
+        text = text.replace(secret, "***")
+    return _USER_INFO.sub("***@", text)
+
+
+def _secrets(options: Mapping[str, Any], inside: bool = False) -> Iterator[str]:
+    for name, value in options.items():
+        secret = inside or bool(_SECRET_NAME.search(str(name)))
+        if isinstance(value, Mapping):
+            yield from _secrets(value, secret)
+        elif secret and isinstance(value, str) and len(value) >= SHORTEST:
+            yield value

@@ -1,0 +1,104 @@
+"""A time limit for stores that have none of their own."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from datetime import timedelta
+from pathlib import Path
+from typing import BinaryIO, TypeVar
+
+from singerlake.errors import OutcomeUnknown, Unavailable
+from singerlake.store.base import Listed, Promise, Store, Stored
+from singerlake.store.stream import FileSource, reader
+from singerlake.store.wrapper import StoreWrapper
+
+T = TypeVar("T")
+
+_SLOWEST = 256 << 10  # bytes a second: an upload may take longer, the larger it is
+
+
+class TimeLimited(StoreWrapper):
+    """Gives up on a call after `seconds`; what it writes may still arrive later.
+
+    The call goes on in a thread of its own, which nothing can stop: it is a daemon, so that
+    it does not keep the process from ending.
+    """
+
+    def __init__(self, inner: Store, seconds: float) -> None:
+        super().__init__(inner)
+        self._seconds = seconds
+
+    def _read(self, what: str, action: Callable[[], T]) -> T:
+        return _limited(f"{what} in {self.url}", action, self._seconds, Unavailable)
+
+    def _write(self, what: str, action: Callable[[], T], size: int = 0) -> T:
+        seconds = self._seconds + size / _SLOWEST
+        return _limited(f"{what} in {self.url}", action, seconds, OutcomeUnknown)
+
+    def promise(self) -> Promise:
+        return self._read("promise", self.inner.promise)
+
+    def read(self, key: str) -> Stored:
+        return self._read(f"reading {key}", lambda: self.inner.read(key))
+
+    def version(self, key: str) -> str:
+        return self._read(f"reading {key}", lambda: self.inner.version(key))
+
+    def open(self, key: str, size: int | None = None) -> BinaryIO:
+        what = f"reading {key}"
+        file = self._read(what, lambda: self.inner.open(key, size))
+        return reader(_LimitedSource(file, lambda action: self._read(what, action)), 1 << 20)
+
+    def create(self, key: str, data: bytes | Path) -> str:
+        size = data.stat().st_size if isinstance(data, Path) else len(data)
+        return self._write(f"creating {key}", lambda: self.inner.create(key, data), size)
+
+    def replace(self, key: str, data: bytes, version: str) -> str:
+        return self._write(
+            f"replacing {key}", lambda: self.inner.replace(key, data, version), len(data)
+        )
+
+    def delete(self, key: str) -> None:
+        self._write(f"deleting {key}", lambda: self.inner.delete(key))
+
+    def delete_if(self, key: str, version: str) -> None:
+        self._write(f"deleting {key}", lambda: self.inner.delete_if(key, version))
+
+    def folders(self, prefix: str) -> list[str]:
+        return self._read(f"listing {prefix or '/'}", lambda: self.inner.folders(prefix))
+
+    def list(self, prefix: str) -> Iterator[Listed]:
+        yield from self._read(f"listing {prefix or '/'}", lambda: [*self.inner.list(prefix)])
+
+    def sweep(self, older_than: timedelta) -> int:
+        return self._write("sweeping", lambda: self.inner.sweep(older_than))
+
+
+class _LimitedSource(FileSource):
+    def __init__(self, file: BinaryIO, limit: Callable[[Callable[[], bytes]], bytes]) -> None:
+        super().__init__(file)
+        self._limit = limit
+
+    def fetch(self, offset: int, length: int) -> bytes:
+        return self._limit(lambda: super(_LimitedSource, self).fetch(offset, length))
+
+
+def _limited(what: str, action: Callable[[], T], seconds: float, error: type[Unavailable]) -> T:
+    answer: Future[T] = Future()
+
+    def work() -> None:
+        try:
+            answer.set_result(action())
+        except BaseException as failure:
+            answer.set_exception(failure)
+
+    threading.Thread(target=work, name="singerlake-store", daemon=True).start()
+    try:
+        return answer.result(seconds)
+    except FutureTimeout:
+        if answer.done():  # a time-out that the action itself raised
+            raise
+        raise error(f"{what}: no answer in {seconds:.0f} s") from None

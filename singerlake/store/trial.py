@@ -1,0 +1,207 @@
+"""A trial: what a store really does with our requests, found out on objects of our own.
+
+A store's documentation is one thing, a proxy, a gateway or a mount in between another. So every
+promise that the lake builds on is put to the test, conditional writes in a race of threads too.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from functools import partial
+from typing import Literal
+
+from singerlake.errors import AlreadyExists, Changed, SingerlakeError
+from singerlake.store.base import Promise, Store
+
+THREADS = 8
+ROUNDS = 5
+"""Races: one that nobody loses by chance is followed by others."""
+
+SKEW = timedelta(seconds=5)
+"""How far two clocks may be apart without a word: some stores tell whole seconds."""
+
+Status = Literal["ok", "weak", "failed"]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came out. `weak`: less than the lake could use, and it knows how to live with it."""
+
+    what: str
+    status: Status
+    told: str
+
+
+class _Wrong(Exception):
+    """The store answered, and the answer is not what was promised."""
+
+
+def trial(store: Store, threads: int = THREADS, rounds: int = ROUNDS) -> Iterator[Answer]:
+    """Try it all out, in a folder `singerlake-doctor-…` below the root, which is removed again."""
+    folder = f"singerlake-doctor-{uuid.uuid4().hex}"
+    written = _answer("write", lambda: _write(store, folder))
+    yield written
+    if written.status != "ok":
+        return
+    try:
+        yield _answer("read back", lambda: _read(store, folder))
+        yield _answer("list", lambda: _list(store, folder))
+        yield _answer("clock", lambda: _clock(store, folder))
+        promised = _answer("promise", lambda: _promise(store), "weak")
+        yield promised
+        weak: Status = "weak" if promised.status == "weak" else "failed"
+        yield _answer("create if absent", lambda: _create(store, folder))
+        yield _answer("replace if unchanged", lambda: _replace(store, folder))
+        yield _answer("delete if unchanged", lambda: _delete(store, folder))
+        yield _answer(
+            "race to create", lambda: _race_to_create(store, folder, threads, rounds), weak
+        )
+        yield _answer(
+            "race to replace", lambda: _race_to_replace(store, folder, threads, rounds), weak
+        )
+    finally:
+        removed = _answer("remove", lambda: _remove(store, folder))
+    yield removed
+
+
+def _answer(what: str, attempt: Callable[[], str], wrong: Status = "failed") -> Answer:
+    try:
+        return Answer(what, "ok", attempt())
+    except _Wrong as error:
+        return Answer(what, wrong, str(error))
+    except SingerlakeError as error:
+        return Answer(what, "failed", str(error))
+
+
+def _write(store: Store, folder: str) -> str:
+    store.create(f"{folder}/object", b"1")
+    return "an object was created"
+
+
+def _read(store: Store, folder: str) -> str:
+    _require(store.read(f"{folder}/object").data == b"1", "the object that was read is another")
+    return "it is what was written"
+
+
+def _list(store: Store, folder: str) -> str:
+    found = [row.key for row in store.list(folder)]
+    _require(found == [f"{folder}/object"], f"a listing shows {found}, not the new object")
+    return "the new object is there at once"
+
+
+def _clock(store: Store, folder: str) -> str:
+    before = datetime.now(timezone.utc)
+    store.create(f"{folder}/clock", b"")
+    after = datetime.now(timezone.utc)
+    times = {row.key: row.modified for row in store.list(folder)}
+    store.delete(f"{folder}/clock")
+    modified = times.get(f"{folder}/clock")
+    if modified is None or modified.year < 2000:
+        return "the store does not tell its own"
+    ahead = max(modified - after, min(modified - before, timedelta(0)))
+    direction = "ahead of" if ahead > timedelta(0) else "behind"
+    _require(
+        abs(ahead) <= SKEW,
+        f"the store's is {abs(ahead).total_seconds():.0f} s {direction} ours: set the clock here, "
+        "or left-overs are cleaned up too early or too late",
+    )
+    return "the store's and ours agree"
+
+
+def _promise(store: Store) -> str:
+    _require(
+        store.promise() is Promise.CONDITIONAL,
+        "conditions are best effort here: let one writer at a time write a stream, see "
+        "docs/spec.md#weak-stores",
+    )
+    return "the store itself refuses a write whose condition does not hold"
+
+
+def _create(store: Store, folder: str) -> str:
+    refused = _refused(lambda: store.create(f"{folder}/object", b"2"))
+    _require(refused, "an object that existed was overwritten")
+    return "a second one is refused"
+
+
+def _replace(store: Store, folder: str) -> str:
+    key = f"{folder}/object"
+    old = store.version(key)
+    store.replace(key, b"2", old)
+    _require(
+        _refused(lambda: store.replace(key, b"3", old)), "a newer version was overwritten unseen"
+    )
+    return "a newer version is not overwritten"
+
+
+def _delete(store: Store, folder: str) -> str:
+    key = f"{folder}/object"
+    old = store.version(key)
+    store.replace(key, b"4", old)
+    _require(_refused(lambda: store.delete_if(key, old)), "a newer version was deleted unseen")
+    return "a newer version is not deleted"
+
+
+def _race_to_create(store: Store, folder: str, threads: int, rounds: int) -> str:
+    for number in range(rounds):
+        key = f"{folder}/race-{number}"
+        winners = _winners(threads, partial(_create_numbered, store, key))
+        _require_one(winners, "created the same object")
+    return f"of {threads} threads one wins, {rounds} times"
+
+
+def _race_to_replace(store: Store, folder: str, threads: int, rounds: int) -> str:
+    key = f"{folder}/object"
+    for _ in range(rounds):
+        winners = _winners(threads, partial(_replace_numbered, store, key, store.version(key)))
+        _require_one(winners, "replaced the same version")
+    return f"of {threads} threads one wins, {rounds} times"
+
+
+def _create_numbered(store: Store, key: str, thread: int) -> None:
+    store.create(key, f"thread {thread}".encode())
+
+
+def _replace_numbered(store: Store, key: str, version: str, thread: int) -> None:
+    # Unlike any bytes before: versions may be equal for equal bytes.
+    store.replace(key, f"thread {thread}, {uuid.uuid4().hex}".encode(), version)
+
+
+def _winners(threads: int, work: Callable[[int], object]) -> int:
+    """How many threads succeed when all begin at the same moment."""
+    start = threading.Barrier(threads)
+
+    def run(thread: int) -> bool:
+        start.wait()
+        return not _refused(lambda: work(thread))
+
+    with ThreadPoolExecutor(threads, thread_name_prefix="singerlake-race") as pool:
+        return sum(pool.map(run, range(threads)))
+
+
+def _require_one(winners: int, did: str) -> None:
+    _require(winners == 1, f"{winners} threads {did}, each believing to be the only one")
+
+
+def _remove(store: Store, folder: str) -> str:
+    for row in list(store.list(folder)):
+        store.delete(row.key)
+    _require(not list(store.list(folder)), "objects that were deleted are still listed")
+    return "the objects of this trial are gone"
+
+
+def _refused(request: Callable[[], object]) -> bool:
+    try:
+        request()
+    except (AlreadyExists, Changed):
+        return True
+    return False
+
+
+def _require(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise _Wrong(otherwise)

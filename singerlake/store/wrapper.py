@@ -1,0 +1,54 @@
+"""The base of stores that add something to another store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import BinaryIO
+
+from singerlake.store.base import Listed, Promise, Store, Stored
+
+
+class StoreWrapper(Store):
+    """Hands every call on to `inner`; a wrapper overrides what it changes."""
+
+    def __init__(self, inner: Store) -> None:
+        self.inner = inner
+
+    @property
+    def url(self) -> str:
+        return self.inner.url
+
+    def promise(self) -> Promise:
+        return self.inner.promise()
+
+    def read(self, key: str) -> Stored:
+        return self.inner.read(key)
+
+    def version(self, key: str) -> str:
+        return self.inner.version(key)
+
+    def open(self, key: str, size: int | None = None) -> BinaryIO:
+        return self.inner.open(key, size)
+
+    def create(self, key: str, data: bytes | Path) -> str:
+        return self.inner.create(key, data)
+
+    def replace(self, key: str, data: bytes, version: str) -> str:
+        return self.inner.replace(key, data, version)
+
+    def delete(self, key: str) -> None:
+        self.inner.delete(key)
+
+    def delete_if(self, key: str, version: str) -> None:
+        self.inner.delete_if(key, version)
+
+    def folders(self, prefix: str) -> list[str]:
+        return self.inner.folders(prefix)
+
+    def list(self, prefix: str) -> Iterator[Listed]:
+        return self.inner.list(prefix)
+
+    def sweep(self, older_than: timedelta) -> int:
+        return self.inner.sweep(older_than)
