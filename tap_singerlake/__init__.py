@@ -1,0 +1,1 @@
+"""tap-singerlake: replays a lake's streams, whole or since the last run."""

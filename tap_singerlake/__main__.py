@@ -1,0 +1,3 @@
+from tap_singerlake.tap import main
+
+main()

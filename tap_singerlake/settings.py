@@ -1,0 +1,124 @@
+"""The tap's settings: declared once, described for `--about`, read in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from singer_sdk import typing as th
+
+from singerlake.errors import ConfigError
+from singerlake.format import times
+
+SETTINGS: dict[str, Any] = th.PropertiesList(
+    th.Property(
+        "lake_root",
+        th.StringType(nullable=False),
+        required=True,
+        title="Lake root",
+        description="Where the lake is: a local folder, or an fsspec URL such as `s3://bucket/lake`.",
+    ),
+    th.Property(
+        "tap_id",
+        th.StringType,
+        title="Tap id",
+        description=(
+            "Which tap's data to replay, `<tap name>--<variant>`. May be left out where the lake "
+            "has one tap only."
+        ),
+    ),
+    th.Property(
+        "storage_options",
+        th.ObjectType(additional_properties=True),
+        secret=True,
+        title="Storage options",
+        description=(
+            "Options of the fsspec file system, such as `key`, `secret` and "
+            '`client_kwargs: {"endpoint_url": …}` for S3. Without them the usual environment '
+            "variables and profiles count."
+        ),
+    ),
+    th.Property(
+        "start_time",
+        th.DateTimeType,
+        title="Start time",
+        description="Only records extracted at this time or later (`time_extracted`).",
+    ),
+    th.Property(
+        "end_time",
+        th.DateTimeType,
+        title="End time",
+        description="Only records extracted before this time (`time_extracted`).",
+    ),
+    th.Property(
+        "schema_versions",
+        th.CustomType(
+            {"type": ["string", "array", "null"], "items": {"type": "string"}},
+        ),
+        default="all",
+        title="Schema versions",
+        description="`all`, `latest`, or a list of schema hashes (`singerlake show` tells them).",
+    ),
+    th.Property(
+        "streams",
+        th.ArrayType(th.StringType),
+        title="Streams",
+        description="Only these streams; all of the tap's if unset.",
+    ),
+).to_dict()
+
+
+@dataclass(frozen=True)
+class Window:
+    """Which records to replay, by the time they were extracted and by their schema version.
+
+    `versions` is `all`, `latest`, or the hashes themselves.
+    """
+
+    start: datetime | None
+    end: datetime | None
+    versions: str | frozenset[str]
+
+    def holds(self, moment: datetime | None) -> bool:
+        """Whether a record that was extracted at this moment is asked for."""
+        if moment is None:
+            return True
+        return (self.start is None or moment >= self.start) and (
+            self.end is None or moment < self.end
+        )
+
+
+def window(config: Mapping[str, Any]) -> Window:
+    """Raises `ConfigError`."""
+    start, end = _moment(config, "start_time"), _moment(config, "end_time")
+    if start is not None and end is not None and start >= end:
+        raise ConfigError(f"start_time {start} is not before end_time {end}: nothing would match")
+    return Window(start, end, _versions(config.get("schema_versions") or "all"))
+
+
+def _versions(setting: str | list[str]) -> str | frozenset[str]:
+    """A word of ours, or hashes; from the environment either comes as a list."""
+    chosen = frozenset([setting] if isinstance(setting, str) else setting)
+    words = chosen & {"all", "latest"}
+    if not words:
+        return chosen
+    if len(chosen) > 1:
+        raise ConfigError(
+            f"schema_versions is {sorted(chosen)}: `all` and `latest` stand alone, without hashes"
+        )
+    return next(iter(words))
+
+
+def _moment(config: Mapping[str, Any], name: str) -> datetime | None:
+    text = config.get(name)
+    if not text:
+        return None
+    try:
+        # Python 3.10 does not know the Z of UTC.
+        return times.in_utc(datetime.fromisoformat(str(text).replace("Z", "+00:00")))
+    except ValueError:
+        raise ConfigError(
+            f"{name} is {text!r}: expected a time such as 2026-11-16T00:00:00Z"
+        ) from None

@@ -1,0 +1,185 @@
+"""One stream of the lake as a stream of the tap."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from itertools import chain
+from typing import Any
+
+import singer_sdk.singerlib as singer
+from singer_sdk import Stream, Tap
+from singer_sdk.helpers._catalog import get_selected_schema, pop_deselected_record_properties
+from singer_sdk.singerlib.json import deserialize_json
+
+from singerlake.errors import CorruptFile
+from singerlake.format import compression, message
+from singerlake.format.catalogue import Entry
+from singerlake.format.manifest import File
+from singerlake.lake import Selection, Snapshot
+from singerlake.lake import Stream as LakeSource
+from tap_singerlake import output, plan
+from tap_singerlake.settings import Window
+
+Opened = tuple[File, Iterator[bytes]]
+"""A file, and its content in blocks of whole lines."""
+
+
+class LakeStream(Stream):
+    """Replays files in commit order; STATE follows each of them.
+
+    Where nothing has to change, whole blocks pass through as they are stored. Otherwise, with
+    properties deselected, maps, or records outside the window, each record is built.
+    """
+
+    def __init__(self, tap: Tap, source: LakeSource, entry: Entry, window: Window) -> None:
+        super().__init__(tap, schema=entry["schema"], name=source.name)
+        self.primary_keys = entry.get("key_properties") or []
+        self.forced_replication_method = "INCREMENTAL"
+        self._source, self._window = source, window
+        self._plan: tuple[Snapshot, Iterator[Opened]] | None = None
+        self._emitted = ""
+        self._built = 0
+
+    def get_records(self, context: Any) -> Generator[dict[str, Any], None, None]:
+        """The stream's records: what the SDK asks of every stream."""
+        yield from self._sync_records(context, write_messages=False)
+
+    def _write_schema_message(self) -> None:
+        """The SCHEMA of the first file that will be replayed, or the catalog's if there is none."""
+        snapshot, opened = self._planned()
+        for file, blocks in opened:
+            head = next(blocks)
+            self._begin_version(file, head.partition(b"\n")[0])
+            self._plan = (snapshot, chain([(file, chain([head], blocks))], opened))
+            return
+        super()._write_schema_message()
+
+    def _sync_records(
+        self, context: Any = None, *, write_messages: bool = True
+    ) -> Generator[dict[str, Any], None, None]:
+        snapshot, opened = self._planned()
+        self._plan, self._built = None, 0
+        with self.get_record_counter() as counter, self.get_sync_timer():
+            for file, blocks in opened:
+                if write_messages and self._passes_whole(file):
+                    self._pass_through(file, blocks)
+                    counter.increment(max(file.records, 0))
+                else:
+                    for record in self._build(file, blocks, write_messages):
+                        counter.increment()
+                        yield record
+                if not snapshot.by_listing:
+                    self.stream_state.update(plan.bookmark(snapshot, file))
+                    self.state_manager.is_flushed = False
+                if write_messages:
+                    self._write_state_message()
+        self._finalize_state(self.stream_state)
+        if write_messages:
+            self._write_state_message()
+
+    def _planned(self) -> tuple[Snapshot, Iterator[Opened]]:
+        """The snapshot, and the files to replay, each opened when its first block is asked for."""
+        if self._plan is None:
+            snapshot = self._source.snapshot()
+            if snapshot.by_listing:
+                self.logger.warning(
+                    "The manifest of '%s' is missing: reading by listing, without bookmarks; "
+                    "`singerlake rebuild` makes it again",
+                    self.name,
+                )
+            if plan.asks_in_vain(snapshot, self._window):
+                self.logger.warning(
+                    "Stream '%s' has none of the schema versions asked for; it has %s",
+                    self.name,
+                    ", ".join(snapshot.manifest.versions),
+                )
+            incremental = self.replication_method == "INCREMENTAL"
+            state = self.stream_state if incremental else {}
+            chosen = plan.selection(snapshot, self._window, state)
+            files = snapshot.files(chosen)
+            self._plan = (snapshot, ((file, _content(snapshot, file, chosen)) for file in files))
+        return self._plan
+
+    def _unchanged(self) -> bool:
+        """Whether every record that is asked for comes out as it is stored."""
+        unmapped = not self.config.get("stream_maps") and not self.config.get("flattening_enabled")
+        return unmapped and all(self.mask.values())
+
+    def _passes_whole(self, file: File) -> bool:
+        """Whether nothing of this file has to change on its way."""
+        within = self._window.holds(file.first) and self._window.holds(file.last)
+        return self._unchanged() and within and self.ABORT_AT_RECORD_COUNT is None
+
+    def _pass_through(self, file: File, blocks: Iterator[bytes]) -> None:
+        """The file as it is stored, less a SCHEMA line that was emitted already."""
+        line, _, rest = next(blocks).partition(b"\n")
+        self._begin_version(file, line)
+        output.write(block for block in chain([rest], blocks) if block)
+        self.state_manager.is_flushed = False
+
+    def _build(
+        self, file: File, blocks: Iterator[bytes], write_messages: bool
+    ) -> Generator[dict[str, Any], None, None]:
+        """Each record of the file, with what is deselected taken out and maps applied."""
+        for index, line in enumerate(compression.lines(blocks)):
+            envelope = message.decode(line)
+            if index == 0:
+                if write_messages:
+                    self._begin_version(file, line)
+            elif envelope.type == "ACTIVATE_VERSION":
+                if write_messages:
+                    self._write_activate_version_message(deserialize_json(line)["version"])
+            elif self._window.holds(envelope.time_extracted):
+                self._check_max_record_limit(current_record_index=self._built)
+                self._built += 1
+                stored = deserialize_json(line)
+                record = stored["record"]
+                pop_deselected_record_properties(record, self.schema, self.mask)
+                if write_messages:
+                    self._write_stored(stored, envelope)
+                yield record
+
+    def _write_stored(self, stored: dict[str, Any], envelope: message.Envelope) -> None:
+        """A RECORD with the time and version that it was stored with."""
+        for stream_map in self.stream_maps:
+            mapped = stream_map.transform(stored["record"])
+            if mapped is not None:
+                self._tap.write_message(
+                    singer.RecordMessage(
+                        stream=stream_map.stream_alias,
+                        record=mapped,
+                        version=stored.get("version"),
+                        time_extracted=envelope.time_extracted,
+                    )
+                )
+        self.state_manager.is_flushed = False
+
+    def _begin_version(self, file: File, line: bytes) -> None:
+        """Emit the SCHEMA where it is another than before: as stored, or selected and mapped.
+
+        Always the file's own: a catalog may be older than the file, and knows fewer keywords.
+        """
+        if file.schema_hash == self._emitted:
+            return
+        self._emitted = file.schema_hash
+        if self._unchanged():
+            output.write([line])
+            return
+        schema = message.decode_schema(line)
+        selected = get_selected_schema(self.name, dict(schema.schema), self.mask)
+        keys = list(schema.key_properties)
+        self._tap.mapper.register_raw_stream_schema(self.name, selected, keys)
+        self._stream_maps = None
+        super()._write_schema_message()
+
+
+def _content(snapshot: Snapshot, file: File, selection: Selection) -> Iterator[bytes]:
+    """The file in blocks of whole lines, the first of which begins with the SCHEMA line."""
+    blocks = compression.line_blocks(snapshot.blocks(file, selection))
+    for block in blocks:
+        if head := block.lstrip():
+            yield head
+            yield from blocks
+            return
+    where = f"{snapshot.store.url}/{snapshot.keys.under(file.path)}"
+    raise CorruptFile(f"{where}: expected a SCHEMA line, found an empty file")

@@ -1,0 +1,112 @@
+"""tap-singerlake: a Singer tap on singer-sdk, thin over the lake's own reader."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, ClassVar
+
+from simplejson import JSONDecodeError  # type: ignore[import-untyped]
+from singer_sdk import Tap
+from singer_sdk.helpers.capabilities import (
+    CapabilitiesEnum,
+    PluginCapabilities,
+    TapCapabilities,
+)
+
+from singerlake.errors import ConfigError, SingerlakeError
+from singerlake.lake import Lake, open_lake
+from singerlake.lake import Tap as LakeTap
+from singerlake.store import open_store
+from tap_singerlake import settings
+from tap_singerlake.output import WholeLines
+from tap_singerlake.stream import LakeStream
+
+
+class TapSingerlake(Tap):
+    """Replays the streams of a raw data lake, whole or since the last run."""
+
+    name = "tap-singerlake"
+    package_name = "singerlake"
+    config_jsonschema: ClassVar[dict[str, Any]] = settings.SETTINGS
+    dynamic_catalog = True
+    message_writer_class = WholeLines
+    capabilities: ClassVar[list[CapabilitiesEnum]] = [
+        TapCapabilities.CATALOG,
+        TapCapabilities.STATE,
+        TapCapabilities.DISCOVER,
+        PluginCapabilities.ABOUT,
+        PluginCapabilities.STREAM_MAPS,
+        PluginCapabilities.FLATTENING,
+        PluginCapabilities.STRUCTURED_LOGGING,
+    ]
+
+    def discover_streams(self) -> list[LakeStream]:
+        """The tap's streams, from its catalogue: one request."""
+        window = settings.window(self.config)
+        source = self._source()
+        entries = source.catalogue()
+        wanted = self.config.get("streams") or list(entries)
+        unknown = sorted(set(wanted) - entries.keys())
+        if unknown:
+            raise ConfigError(
+                f"streams names {', '.join(unknown)}, and {source.tap_id!r} has only "
+                f"{', '.join(sorted(entries))}"
+            )
+        return [LakeStream(self, source.stream(name), entries[name], window) for name in wanted]
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Take the bookmarks, and say what no stream of the lake answers to."""
+        super().load_state(state)
+        asked = {
+            "The state has a bookmark of": self.state.get("bookmarks", {}).keys(),
+            "The catalog selects": {
+                name
+                for name, entry in (self.input_catalog or {}).items()
+                if entry.metadata.resolve_selection()[()]
+            },
+        }
+        for how, names in asked.items():
+            for name in sorted(names - self.streams.keys()):
+                self.logger.warning(
+                    "%s stream '%s', which is not in the lake (any more), or not among the "
+                    "chosen streams",
+                    how,
+                    name,
+                )
+
+    def _source(self) -> LakeTap:
+        """The tap whose data is replayed: the one that is set, or the only one there is."""
+        root = self.config["lake_root"]
+        options = self.config.get("storage_options") or {}
+        if tap_id := self.config.get("tap_id"):
+            return Lake(open_store(root, options)).tap(tap_id)
+        taps = open_lake(root, **options).taps()
+        if len(taps) != 1:
+            names = ", ".join(tap.tap_id for tap in taps) or "none yet"
+            raise ConfigError(f"tap_id is not set, and the lake's taps are: {names}; choose one")
+        return taps[0]
+
+
+def main() -> None:
+    """The command: errors that are the user's to mend are one line in the log.
+
+    Where the target is gone, click ends the command quietly.
+    """
+    try:
+        TapSingerlake.cli()
+    except SingerlakeError as error:
+        TapSingerlake.logger.error("%s: %s", type(error).__name__, error)
+        sys.exit(1)
+    except JSONDecodeError as error:
+        # The SDK reads these files, and does not tell which of them it was.
+        TapSingerlake.logger.error(
+            "what --config, --state or --catalog names is no JSON: %s", error
+        )
+        sys.exit(1)
+    except FileNotFoundError as error:
+        TapSingerlake.logger.error("%s", error)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""target-singerlake: lands what a Singer tap extracts in a lake, byte for byte."""

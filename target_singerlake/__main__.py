@@ -1,0 +1,3 @@
+from target_singerlake.target import main
+
+main()

@@ -1,0 +1,94 @@
+"""The tap's output in blocks of whole lines, handed on soon after they arrive."""
+
+from __future__ import annotations
+
+import io
+import os
+import select
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import IO, Any
+
+from singerlake.format import message
+
+BLOCK = 256 * 1024
+"""Enough lines at once for the quick decoder; more would only sit in memory."""
+
+READ = 1024 * 1024
+
+SHORT_WAIT = 0.05
+"""Seconds to wait for a block to fill: a slow tap's STATE is not held back for longer."""
+
+LONG_WAIT = 1.0
+"""Seconds after which the caller gets a say though nothing came: to commit by age, or to stop."""
+
+
+def blocks(source: IO[Any] | None, stopped: Callable[[], bool]) -> Iterator[bytes]:
+    """Blocks of whole lines; an empty block where nothing came for a while.
+
+    Ends with the input, whose last line may lack its line feed, or once `stopped` says so:
+    then what was read of an unfinished line is left out. Raises `BadMessage` for a line without
+    end.
+    """
+    rest = b""
+    for chunk in _chunks(source or sys.stdin, stopped):
+        cut = chunk.rfind(b"\n") + 1
+        if cut:
+            yield b"".join((rest, memoryview(chunk)[:cut]))
+            rest = chunk[cut:]
+        else:
+            rest += chunk
+            if len(rest) > message.LONGEST:
+                raise message.too_long()
+            yield b""
+    if rest and not stopped():
+        yield rest
+
+
+def _chunks(source: IO[Any], stopped: Callable[[], bool]) -> Iterator[bytes]:
+    try:
+        descriptor = source.fileno()
+    except (OSError, AttributeError, io.UnsupportedOperation):
+        yield from _from_object(source, stopped)
+        return
+    _enlarge_pipe(descriptor)
+    while not stopped():
+        held = bytearray()
+        ends = time.monotonic() + LONG_WAIT
+        while len(held) < BLOCK and _is_ready(descriptor, max(0.0, ends - time.monotonic())):
+            data = os.read(descriptor, READ)
+            if not data:
+                yield bytes(held)
+                return
+            if not held:
+                ends = time.monotonic() + SHORT_WAIT
+            held += data
+        yield bytes(held)
+
+
+def _from_object(source: IO[Any], stopped: Callable[[], bool]) -> Iterator[bytes]:
+    """From something that is no file, as tests hand in: text or bytes."""
+    while not stopped():
+        data = source.read(BLOCK)
+        if not data:
+            return
+        yield data.encode() if isinstance(data, str) else data
+
+
+def _is_ready(descriptor: int, seconds: float) -> bool:
+    try:
+        return bool(select.select([descriptor], [], [], seconds)[0])
+    except (OSError, ValueError):
+        # Windows selects sockets only: there the read itself waits.
+        return True
+
+
+def _enlarge_pipe(descriptor: int) -> None:
+    """Fewer, larger reads; on Linux only, and only as far as the system allows."""
+    try:
+        import fcntl
+
+        fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, READ)
+    except (ImportError, AttributeError, OSError):
+        return

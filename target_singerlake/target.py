@@ -1,0 +1,199 @@
+"""target-singerlake: a Singer target on singer-sdk, thin over the lake's own writer."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections import Counter
+from types import FrameType
+from typing import IO, Any, ClassVar
+
+from simplejson import JSONDecodeError  # type: ignore[import-untyped]
+from singer_sdk import Target
+from singer_sdk.exceptions import (
+    ConfigValidationError,
+    MissingKeyPropertiesError,
+    RecordsWithoutSchemaException,
+)
+from singer_sdk.helpers.capabilities import (
+    CapabilitiesEnum,
+    PluginCapabilities,
+    TargetCapabilities,
+)
+from singer_sdk.singerlib.encoding import GenericSingerReader
+
+from singerlake.errors import MissingKey, RecordBeforeSchema, SingerlakeError
+from singerlake.lake import open_lake
+from target_singerlake import settings
+from target_singerlake.blocks import blocks
+from target_singerlake.landing import Landing
+from target_singerlake.mapped import Callbacks, MappedIntake
+from target_singerlake.messages import BAD_INPUT
+from target_singerlake.raw import RawIntake
+from target_singerlake.sink import LakeSink
+
+SWITCH_INTERVAL = 0.001
+"""Seconds after which a thread that decodes lets another have its turn: Python's own is five times
+as long, and has the compressor wait."""
+
+
+class TargetSingerlake(Target):
+    """Lands everything a Singer tap extracts in a raw data lake, byte for byte."""
+
+    name = "target-singerlake"
+    package_name = "singerlake"
+    config_jsonschema: ClassVar[dict[str, Any]] = settings.SETTINGS
+    default_sink_class = LakeSink
+    capabilities: ClassVar[list[CapabilitiesEnum]] = [
+        PluginCapabilities.ABOUT,
+        PluginCapabilities.STREAM_MAPS,
+        PluginCapabilities.FLATTENING,
+        PluginCapabilities.BATCH,
+        PluginCapabilities.ACTIVATE_VERSION,
+        PluginCapabilities.STRUCTURED_LOGGING,
+        TargetCapabilities.VALIDATE_RECORDS,
+    ]
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        defaults = {
+            name: setting["default"]
+            for name, setting in self.config_jsonschema["properties"].items()
+            if "default" in setting
+        }
+        given = {name: value for name, value in self._config.items() if value is not None}
+        self._config = {**defaults, **given}
+        self.message_reader = _Reader(self)
+        self.current_message: dict[str, Any] = {}
+        self.stopped = False
+        self._landing: Landing | None = None
+
+    @property
+    def landing(self) -> Landing:
+        """The run's landing: opens the lake when the first message comes."""
+        if self._landing is None:
+            where = settings.destination(self.config)
+            lake = open_lake(where.lake_root, create=True, **where.storage_options)
+            options = settings.writer_options(self.config)
+            writer = lake.writer(where.tap_id, where.run_id, options)
+            self.logger.info(
+                "Landing %s in %s (run %s)", where.tap_id, lake.store.url, where.run_id
+            )
+            interval = float(self.config["commit_interval_seconds"])
+            self._landing = Landing(writer, interval, self.logger)
+        return self._landing
+
+    def land(self, source: IO[Any] | None, callbacks: Callbacks) -> Counter[str]:
+        """Read the tap's output to its end, or until a signal comes; counts the messages.
+
+        Bad input ends the run with an error, after what came before it was committed.
+        """
+        batch_config = self.config.get("batch_config")
+        intake: RawIntake | MappedIntake
+        if settings.needs_sdk(self.config):
+            intake = MappedIntake(self.landing, callbacks, batch_config, self.logger)
+        else:
+            intake = RawIntake(self.landing, batch_config, self.logger)
+        try:
+            for block in blocks(source, lambda: self.stopped):
+                if block:
+                    intake.take(block)
+                self.landing.tick()
+        except BAD_INPUT as error:
+            self.landing.finish()
+            raise _as_the_sdk_has_it(error) from error
+        except BaseException:
+            self.landing.close()
+            raise
+        finally:
+            intake.close()
+        return intake.counts
+
+    def process_endofpipe(self) -> None:
+        """Commit what is left, and pass on the last STATE."""
+        self.landing.finish()
+        super().process_endofpipe()
+
+    def _handle_termination(self, signum: int, frame: FrameType | None) -> None:
+        """On SIGTERM and SIGINT end the input here: what came is committed as at its end.
+
+        Nothing is committed inside the handler, which may have interrupted the writer.
+        """
+        if self.stopped:
+            self.logger.warning("Signal %d again: stopping at once", signum)
+            # Not by an exception: Python would wait for uploads that hang.
+            os._exit(128 + signum)
+        self.logger.info("Signal %d: committing what has come, then stopping", signum)
+        self.stopped = True
+
+    def _validate_config(self, **kwargs: Any) -> list[str]:
+        """Checks the storage options first: where they are wrong, the SDK would quote them."""
+        if not isinstance(self._config.get("storage_options"), dict | None):
+            raise ConfigValidationError(
+                "Config validation failed",
+                errors=['storage_options is not an object, such as {"key": …, "secret": …}'],
+            )
+        return super()._validate_config(**kwargs)
+
+    def _process_record_message(self, message_dict: dict[str, Any]) -> None:
+        self.current_message = message_dict
+        super()._process_record_message(message_dict)
+
+    def _handle_max_record_age(self) -> None:
+        """The landing commits by age itself."""
+
+    @classmethod
+    def append_builtin_config(cls, config_jsonschema: dict[str, Any]) -> None:
+        """The SDK's own settings, without those that say nothing here: a lake only appends."""
+        super().append_builtin_config(config_jsonschema)
+        for name in ("load_method", "batch_size_rows", "process_activate_version_messages"):
+            config_jsonschema["properties"].pop(name, None)
+
+
+class _Reader(GenericSingerReader[str]):
+    """Reads blocks where the SDK would read lines."""
+
+    default_input = sys.stdin
+
+    def __init__(self, target: TargetSingerlake) -> None:
+        super().__init__()
+        self._target = target
+
+    def process_lines(self, file_input: IO[str] | None, callbacks: Any) -> Counter[str]:
+        return self._target.land(file_input, callbacks)
+
+    def deserialize_json(self, line: str) -> dict[str, Any]:
+        raise AssertionError("lines are decoded in blocks")
+
+
+def _as_the_sdk_has_it(error: Exception) -> Exception:
+    """The two errors that have a name of their own among Singer targets."""
+    if isinstance(error, RecordBeforeSchema):
+        return RecordsWithoutSchemaException(str(error))
+    if isinstance(error, MissingKey):
+        return MissingKeyPropertiesError(str(error))
+    return error
+
+
+def main() -> None:
+    """The command: errors that are the user's to mend are one line in the log."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", newline="\n")
+    # The thread that compresses asks for Python's lock often, and for a moment only.
+    sys.setswitchinterval(SWITCH_INTERVAL)
+    try:
+        TargetSingerlake.cli()
+    except (SingerlakeError, *BAD_INPUT) as error:
+        TargetSingerlake.logger.error("%s: %s", type(error).__name__, error)
+        sys.exit(1)
+    except JSONDecodeError as error:
+        TargetSingerlake.logger.error("what --config names is no JSON: %s", error)
+        sys.exit(1)
+    except FileNotFoundError as error:
+        TargetSingerlake.logger.error("%s", error)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
