@@ -1,0 +1,25 @@
+"""The lake in Spark: streams as DataFrames, on any Spark, from any store.
+
+from singerlake.spark import read_stream, session
+
+spark = session()
+orders = read_stream(spark, "s3://bucket/lake", "tap-x--meltano", "orders")
+"""
+
+from singerlake.spark.read import merge_report, read_stream, read_tap
+from singerlake.spark.session import java_home, session
+from singerlake.spark.source import register
+from singerlake.spark.versions import Conflict
+from singerlake.spark.views import current, read_current
+
+__all__ = [
+    "Conflict",
+    "current",
+    "java_home",
+    "merge_report",
+    "read_current",
+    "read_stream",
+    "read_tap",
+    "register",
+    "session",
+]

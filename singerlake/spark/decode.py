@@ -1,0 +1,117 @@
+"""From blocks of a Singer file to Arrow record batches.
+
+A block of lines goes through the fast parser, which takes it whole or refuses it; what it refuses
+goes line by line (`block.py`, `line.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from singerlake.errors import BadMessage, CorruptFile
+from singerlake.format import compression, message
+from singerlake.spark.block import BlockParser
+from singerlake.spark.convert import converter
+from singerlake.spark.line import LineParser
+from singerlake.spark.wanted import FIRST_POSITION, TIME, FileFacts, Rows, Wanted, about_row
+
+GROUP = 1024 * 1024
+"""Bytes of lines that make one record batch: fewer cost more calls, more cost the cache."""
+
+
+class Decoder:
+    """Decodes the files of one read, all into batches of one Arrow schema."""
+
+    def __init__(self, wanted: Wanted, schema: pa.Schema) -> None:
+        self.wanted, self.schema = wanted, schema
+        converters = {name: converter(kind, name) for name, kind in wanted.columns}
+        self._blocks = BlockParser(wanted, schema, converters)
+        self._lines = LineParser(wanted, schema, converters)
+
+    def batches(self, file: FileFacts, chunks: Iterable[bytes]) -> Iterator[pa.RecordBatch]:
+        """A file's rows. Raises `CorruptFile`, and `BadMessage` where the read is failfast."""
+        timed = "_time_extracted" in self.wanted.metadata or not file.in_time
+        position = FIRST_POSITION + file.skipped
+        for block in _groups(_without_schema(chunks, file.where)):
+            rows = self._blocks.rows(block, position, timed) or self._lines.rows(
+                block, position, timed, file.where
+            )
+            position += rows.lines
+            if file.parts and "_sequence" in self.wanted.metadata:
+                _add_sequences(rows, file.parts)
+            if not file.in_time:
+                rows = self._in_time(rows)
+            if rows.count:
+                yield self._batch(rows, file)
+
+    def _in_time(self, rows: Rows) -> Rows:
+        moments = rows.arrays[about_row("_time_extracted")]
+        keep = pa.array(np.full(rows.count, True))
+        if self.wanted.start is not None:
+            keep = pc.and_(keep, pc.greater_equal(moments, pa.scalar(self.wanted.start, TIME)))
+        if self.wanted.end is not None:
+            keep = pc.and_(keep, pc.less(moments, pa.scalar(self.wanted.end, TIME)))
+        return rows.filter(pc.fill_null(keep, True))
+
+    def _batch(self, rows: Rows, file: FileFacts) -> pa.RecordBatch:
+        arrays = []
+        for field in self.schema:
+            is_metadata = field.name in self.wanted.metadata
+            array = rows.arrays.get(about_row(field.name) if is_metadata else field.name)
+            if array is None:
+                value = file.constants.get(field.name) if is_metadata else None
+                array = pa.repeat(pa.scalar(value, field.type), rows.count)
+            arrays.append(array)
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def _add_sequences(rows: Rows, parts: tuple[tuple[int, int], ...]) -> None:
+    """The lines of a merged file keep the numbers under which they were committed."""
+    numbers = np.array([sequence for sequence, _ in parts])
+    ends = np.cumsum([lines for _, lines in parts])
+    places = rows.arrays[about_row("_position")].to_numpy() - FIRST_POSITION
+    found = numbers[np.searchsorted(ends, places, side="right")]
+    rows.arrays[about_row("_sequence")] = pa.array(found, pa.int64())
+
+
+def _without_schema(chunks: Iterable[bytes], where: str) -> Iterator[bytes]:
+    """Blocks of whole lines after the SCHEMA line, which has to be there."""
+    begun = False
+    for piece in compression.line_blocks(iter(chunks)):
+        block = piece
+        if not begun:
+            block = block.lstrip()
+            if not block:
+                continue
+            line, _, block = block.partition(b"\n")
+            _require_schema(line, where)
+            begun = True
+        if block and not block.isspace():
+            yield block
+
+
+def _require_schema(line: bytes, where: str) -> None:
+    try:
+        kind = message.decode(line).type
+    except BadMessage as error:
+        raise CorruptFile(f"{where}: {error}, in its first line") from error
+    if kind != "SCHEMA":
+        raise CorruptFile(f"{where}: expected the SCHEMA line first, found {kind}")
+
+
+def _groups(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """The same lines in fewer, larger blocks."""
+    held: list[bytes] = []
+    size = 0
+    for block in blocks:
+        held.append(block)
+        size += len(block)
+        if size >= GROUP:
+            yield b"".join(held)
+            held, size = [], 0
+    if held:
+        yield b"".join(held)

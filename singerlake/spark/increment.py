@@ -1,0 +1,140 @@
+"""An increment: what was committed since a version was published, and is to be published next."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+
+import msgspec
+from pyspark.sql.types import StructType
+
+from singerlake.errors import ConfigError, MissingManifest, StaleBookmark
+from singerlake.format.manifest import File
+from singerlake.lake import Bookmark, Selection, Snapshot
+from singerlake.spark import options, source, versions
+from singerlake.spark import published as documents
+from singerlake.spark.evolution import marked
+from singerlake.spark.formats import FORMATS
+from singerlake.spark.options import ReadOptions
+from singerlake.spark.publish import PublishedHead
+from singerlake.spark.published import Settings
+from singerlake.spark.versions import MergedSchema
+
+MODES = ("append", "current")
+
+TASK_BYTES = 32 * 1024 * 1024
+"""Raw bytes for which a task, and with it a file, is worth while."""
+
+
+@dataclass(frozen=True)
+class Increment:
+    """The raw `files` after `since`, up to `until`, and the version that they come after."""
+
+    snapshot: Snapshot
+    head: PublishedHead
+    settings: Settings
+    since: int
+    until: int
+    full: bool
+    files: tuple[File, ...]
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether there is something to publish; a stream without a log has never had a record."""
+        before = self.head.published
+        if not self.snapshot.manifest.log_id:
+            return False
+        return before is None or self.full or before.sequence < self.until
+
+    @property
+    def appends(self) -> bool:
+        """Whether the version before stays, and files are added to it."""
+        return self.settings.mode == "append" and not self.full
+
+    @property
+    def records(self) -> int | None:
+        """How many records are to be read; None where a merged file holds older ones too."""
+        wanted = Selection(since=self.since, until=self.until)
+        known = all(wanted.holds_all_of(file) for file in self.files)
+        return sum(file.records for file in self.files) if known else None
+
+    @property
+    def tasks(self) -> int:
+        """How many tasks are worth while: each makes a file, and many small ones are a burden."""
+        return 1 + sum(file.raw_bytes for file in self.files) // TASK_BYTES
+
+    @property
+    def schema_versions(self) -> list[str]:
+        """The schema versions of the increment: what is registered while a run is at work is for
+        the next one."""
+        return list(self.snapshot.manifest.versions)
+
+    @property
+    def schema(self) -> StructType:
+        """The columns to publish. Raises `ConfigError` for metadata that there is not."""
+        return source.spark_schema(self._merged, self._options)
+
+    def marked(self, schema: StructType) -> StructType:
+        """The schema of the files, with what each string is."""
+        return marked(schema, self._merged.record)
+
+    @cached_property
+    def _merged(self) -> MergedSchema:
+        return versions.merge(versions.chosen(self.snapshot, self._options), self.settings.numbers)
+
+    @property
+    def _options(self) -> ReadOptions:
+        manifest = self.snapshot.manifest
+        given = {
+            "path": self.snapshot.store.url,
+            "tap": manifest.tap_id,
+            "stream": manifest.stream,
+            "metadata": json.dumps(self.settings.metadata),
+            "numbers": self.settings.numbers,
+            # Whether names may differ in case only is for the session to say.
+            "caseSensitive": "true",
+        }
+        if self.schema_versions:
+            given["schemaVersions"] = json.dumps(self.schema_versions)
+        return options.parse(given)
+
+
+def checked(settings: Settings) -> Settings:
+    """The settings as the document has them; lists become tuples. Raises `ConfigError`."""
+    if settings.format not in FORMATS or settings.mode not in MODES:
+        raise ConfigError(
+            f"format {settings.format!r}, mode {settings.mode!r}: expected one of "
+            f"{', '.join(FORMATS)}, and {' or '.join(MODES)}"
+        )
+    try:
+        return msgspec.convert(msgspec.to_builtins(settings), Settings)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"these settings of a projection cannot be: {error}") from None
+
+
+def planned(snapshot: Snapshot, head: PublishedHead, settings: Settings, full: bool) -> Increment:
+    """What to do, by what is published and what the raw log has."""
+    manifest = snapshot.manifest
+    where = f"stream {manifest.stream!r} of {manifest.tap_id!r} in {snapshot.store.url}"
+    if snapshot.by_listing:
+        raise MissingManifest(
+            f"{where}: its manifest is missing, so nothing tells what was published already; "
+            "run `singerlake rebuild` first"
+        )
+    since, before = 0, head.published
+    if before is not None and not full:
+        documents.require_same(before, settings)
+        try:
+            snapshot.require(Bookmark(before.log_id, before.sequence))
+        except StaleBookmark:
+            raise StaleBookmark(
+                f"{where}: what is published goes up to {before.sequence} of the log "
+                f"{before.log_id}, and this one is {manifest.log_id}, up to "
+                f"{manifest.last_sequence}: another lake, an older copy, or a rebuild gave new "
+                "numbers. Use --full to publish the stream anew"
+            ) from None
+        since = before.sequence if settings.mode == "append" else 0
+    until = manifest.last_sequence
+    files = tuple(snapshot.files(Selection(since=since, until=until)))
+    return Increment(snapshot, head, settings, since, until, full, files)

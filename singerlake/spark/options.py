@@ -1,0 +1,209 @@
+"""The options of a read, as Spark hands them over: all of them strings."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from singerlake.errors import ConfigError
+from singerlake.format.keys import StreamKeys
+from singerlake.lake.log import Selection
+from singerlake.spark.moment import parse_time
+from singerlake.spark.types import Numbers
+from singerlake.spark.wanted import FILE_COLUMNS, ROW_COLUMNS
+from singerlake.store import Store, open_store
+
+METADATA = (*FILE_COLUMNS, *ROW_COLUMNS)
+STANDARD_METADATA = (*FILE_COLUMNS, "_position", "_time_extracted", "_version")
+"""What `metadata` set to true adds."""
+
+MAX_PARTITION_BYTES = 128 * 1024 * 1024
+
+_KNOWN = frozenset(
+    {
+        "path", "tap", "stream", "columns", "metadata", "since", "until", "start", "end",
+        "schemaversions", "mode", "numbers", "storage_options", "maxpartitionbytes",
+        "minpartitions", "casesensitive", "maxfilespertrigger", "maxbytespertrigger",
+        "activations", "pushfilters",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """What to read, and how. `schema_versions` is all, latest, or hashes.
+
+    With `activations`, the rows are the ACTIVATE_VERSION messages in place of the records. With
+    `push_filters`, filters skip files, and the DataFrame is good for one query. What may hold
+    secrets is left out of the text form.
+    """
+
+    root: str
+    tap: str
+    stream: str
+    columns: tuple[str, ...] | None = None
+    metadata: tuple[str, ...] = ()
+    since: int = 0
+    until: int | None = None
+    start: datetime | None = None
+    end: datetime | None = None
+    schema_versions: tuple[str, ...] | Literal["all", "latest"] = "all"
+    failfast: bool = False
+    numbers: Numbers = "double"
+    case_sensitive: bool = False
+    max_partition_bytes: int = MAX_PARTITION_BYTES
+    min_partitions: int = 0
+    max_files_per_trigger: int | None = None
+    max_bytes_per_trigger: int | None = None
+    activations: bool = False
+    push_filters: bool = False
+    storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def keys(self) -> StreamKeys:
+        return StreamKeys(self.tap, self.stream)
+
+    def store(self) -> Store:
+        return open_store(self.root, self.storage_options)
+
+    def selection(self) -> Selection:
+        """The files that may hold wanted rows, as far as the options alone can tell."""
+        return Selection(self.since, self.until, self.start, self.end)
+
+
+def parse(options: Mapping[str, str]) -> ReadOptions:
+    """Read Spark's options. Raises `ConfigError`."""
+    given = {name.lower(): value for name, value in options.items()}
+    unknown = sorted(set(given) - _KNOWN)
+    if unknown:
+        raise ConfigError(
+            f"the singerlake source has no option {', '.join(unknown)}; docs/spark.md lists them"
+        )
+    versions: Any = given.get("schemaversions", "all")
+    if versions not in ("all", "latest"):
+        versions = names(versions)
+    columns = names(given["columns"]) if "columns" in given else None
+    metadata = _metadata(given.get("metadata", ""))
+    if columns == () and not metadata:
+        raise ConfigError("the option columns names none: name a column, or leave it out for all")
+    return ReadOptions(
+        root=absolute(_required(given, "path", "the lake's address: .load(root)")),
+        tap=_required(given, "tap", "a tap id, as `singerlake ls` shows it"),
+        stream=_required(given, "stream", "a stream's name, as `singerlake ls` shows it"),
+        columns=columns,
+        metadata=metadata,
+        since=_number(given, "since", 0) or 0,
+        until=_number(given, "until"),
+        start=_time(given, "start"),
+        end=_time(given, "end"),
+        schema_versions=versions,
+        failfast=_choice(given, "mode", ("permissive", "failfast")) == "failfast",
+        numbers=cast(Numbers, _choice(given, "numbers", ("double", "decimal", "string"))),
+        case_sensitive=_choice(given, "caseSensitive", ("false", "true")) == "true",
+        max_partition_bytes=_number(given, "maxPartitionBytes", MAX_PARTITION_BYTES, 1) or 1,
+        min_partitions=_number(given, "minPartitions", 0) or 0,
+        max_files_per_trigger=_number(given, "maxFilesPerTrigger", least=1),
+        max_bytes_per_trigger=_number(given, "maxBytesPerTrigger", least=1),
+        activations=_choice(given, "activations", ("false", "true")) == "true",
+        push_filters=_choice(given, "pushFilters", ("false", "true")) == "true",
+        storage_options=storage_options(given),
+    )
+
+
+def absolute(root: str) -> str:
+    """A local path as it is from every process's folder; a URL stays."""
+    return root if "://" in root else str(Path(root).expanduser().absolute())
+
+
+def names(text: str) -> tuple[str, ...]:
+    """A list of names: as JSON, for names that hold a comma, or with commas between."""
+    if text.lstrip().startswith("["):
+        try:
+            found = json.loads(text)
+        except ValueError:
+            found = None
+        if isinstance(found, list) and all(isinstance(name, str) for name in found):
+            return tuple(found)
+        raise ConfigError(f"expected a JSON list of names, found {text[:80]!r}")
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def storage_options(given: Mapping[str, str]) -> dict[str, Any]:
+    try:
+        found = json.loads(given.get("storage_options") or "{}")
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        # The text may hold a secret, so it is not repeated.
+        raise ConfigError("storage_options is not a JSON object of fsspec's options")
+    return found
+
+
+def _metadata(text: str) -> tuple[str, ...]:
+    if text.lower() in ("", "false"):
+        return ()
+    if text.lower() == "true":
+        return STANDARD_METADATA
+    wanted = names(text)
+    unknown = sorted(set(wanted) - set(METADATA))
+    if unknown:
+        raise ConfigError(
+            f"there is no metadata column {', '.join(unknown)}: expected some of "
+            f"{', '.join(METADATA)}, or true"
+        )
+    return tuple(dict.fromkeys(wanted))
+
+
+def _required(given: Mapping[str, str], name: str, what: str) -> str:
+    value = given.get(name, "")
+    if not value:
+        raise ConfigError(f"the singerlake source needs the option {name}: {what}")
+    return value
+
+
+def _number(
+    given: Mapping[str, str], name: str, default: int | None = None, least: int = 0
+) -> int | None:
+    text = given.get(name.lower())
+    if text is None:
+        return default
+    try:
+        number = int(text)
+    except ValueError:
+        number = least - 1
+    if number < least:
+        raise ConfigError(f"the option {name} is {text!r}: expected a number from {least}")
+    return number
+
+
+def _time(given: Mapping[str, str], name: str) -> datetime | None:
+    text = given.get(name)
+    if text is None:
+        return None
+    try:
+        return parse_time(text)
+    except (ValueError, OverflowError):
+        raise ConfigError(
+            f"the option {name} is {text!r}: expected a time like 2026-11-16T02:54:14Z"
+        ) from None
+
+
+def _choice(given: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str:
+    """One of the choices, the first by default."""
+    text = given.get(name.lower(), choices[0]).lower()
+    if text not in choices:
+        raise ConfigError(f"the option {name} is {text!r}: expected {' or '.join(choices)}")
+    return text
+
+
+def parallelism(options: ReadOptions) -> int:
+    """How many partitions to make where there is data for so many.
+
+    The machine that plans does not know the cluster; the helpers give `minPartitions`.
+    """
+    return options.min_partitions or max(os.cpu_count() or 1, 2)

@@ -1,0 +1,81 @@
+"""The plan of a read: which files, packed into which partitions.
+
+It is made on the driver from the manifest alone: one GET, and those segments that may hold a
+wanted file. A partition is a run of files in commit order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+from pyspark.sql.datasource import InputPartition
+
+from singerlake.format.manifest import File
+from singerlake.lake.log import Selection
+
+OPEN_COST = 512 * 1024
+"""What opening a file counts, in bytes: ten thousand tiny files are not one task either."""
+
+PIECES = 4
+"""Partitions for each core, so that none waits long for another at the end."""
+
+PIECE = 16 * 1024 * 1024
+"""Bytes of lines that are worth a task of their own where every core has one."""
+
+GUESSED_RATIO = 8
+"""Raw bytes for each compressed one, where no manifest tells."""
+
+
+class FilesPartition(InputPartition):
+    """Files that one task reads, in order: what was committed after `since`, up to `until`."""
+
+    def __init__(self, files: Sequence[File], since: int = 0, until: int | None = None) -> None:
+        super().__init__(None)
+        self.files = tuple(files)
+        self.selection = Selection(since=since, until=until)
+
+    def __repr__(self) -> str:
+        return f"FilesPartition({len(self.files)} files)"
+
+
+def cost(file: File) -> int:
+    """A file's weight in a partition."""
+    raw = file.raw_bytes if file.raw_bytes >= 0 else file.bytes * GUESSED_RATIO
+    return raw + OPEN_COST
+
+
+def pack(
+    files: Iterable[File], selection: Selection, max_partition_bytes: int, parallelism: int
+) -> list[InputPartition]:
+    """Runs of files, none of them above the size, except for a file that is so alone.
+
+    Where that would make few, they are smaller: `parallelism` cores should all have work, and
+    end at about the same time.
+    """
+    rows = list(files)
+    share = -(-sum(map(cost, rows)) // max(parallelism, 1))
+    even = max(share // PIECES, min(share, PIECE), 4 * OPEN_COST)
+    size = min(max_partition_bytes, even)
+    return [
+        FilesPartition(list(map(_slim, run)), selection.since, selection.until)
+        for run in _runs(rows, size)
+    ]
+
+
+def _runs(files: Iterable[File], size: int) -> Iterator[list[File]]:
+    run: list[File] = []
+    weight = 0
+    for file in files:
+        if run and weight + cost(file) > size:
+            yield run
+            run, weight = [], 0
+        run.append(file)
+        weight += cost(file)
+    if run:
+        yield run
+
+
+def _slim(file: File) -> File:
+    """The row without what no task needs: a plan may have a hundred thousand of them."""
+    return msgspec.structs.replace(file, writer_id="", run_id="")

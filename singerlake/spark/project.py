@@ -1,0 +1,220 @@
+"""Project: a stream as typed files, published whole, each record once.
+
+The driver looks what was committed since the version that is published, the executors write it to
+new files, and one conditional put publishes them together with the place in the log up to which
+they go. A run that dies before that put has published nothing; one that dies after it, all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from singerlake.errors import DamageError, MissingFile
+from singerlake.lake import Bookmark, clock, open_lake
+from singerlake.lake.parallel import Progress, no_progress
+from singerlake.spark import layout
+from singerlake.spark import published as documents
+from singerlake.spark.clean import GRACE, clean
+from singerlake.spark.evolution import merged
+from singerlake.spark.failure import explained
+from singerlake.spark.increment import Increment, checked, planned
+from singerlake.spark.publish import put, read_published_head, require_staged
+from singerlake.spark.published import Published, PublishedFile, PublishedKeys, Settings
+from singerlake.spark.read import read_stream
+from singerlake.spark.stage import FILE_BYTES, stage
+from singerlake.spark.views import read_current
+from singerlake.spark.watch import watched
+from singerlake.store import open_store
+
+
+@dataclass(frozen=True)
+class Projection:
+    """What a run did to one stream. `status` is published, unchanged, or planned (a dry run).
+
+    `files`, `records` and `bytes` are what this run wrote, the totals what is published now;
+    `removed` counts files of older versions and of died runs.
+    """
+
+    tap_id: str
+    stream: str
+    status: str
+    version: int
+    since: int
+    until: int
+    raw_files: int
+    raw_records: int | None
+    files: int = 0
+    records: int = 0
+    bytes: int = 0
+    total_files: int = 0
+    total_records: int = 0
+    removed: int = 0
+
+
+def project(
+    spark: SparkSession,
+    root: str | Path,
+    out: str | Path,
+    tap: str,
+    stream: str,
+    settings: Settings,
+    *,
+    full: bool = False,
+    dry_run: bool = False,
+    failfast: bool = False,
+    grace: timedelta = GRACE,
+    file_bytes: int = FILE_BYTES,
+    storage_options: Mapping[str, Any] | None = None,
+    out_options: Mapping[str, Any] | None = None,
+    progress: Progress = no_progress,
+) -> Projection:
+    """Publish what was committed to a stream since the last run; with `full`, all of it anew.
+
+    Raises `ConfigError` where the settings are not those of what is published, `StaleBookmark`
+    where the raw log was renumbered, and `CommitConflict` where another run was quicker.
+    """
+    lake = open_lake(root, **(storage_options or {}))
+    store, keys = open_store(out, out_options), PublishedKeys(tap, stream)
+    source = lake.stream(tap, stream)
+    settings = checked(settings)
+    head = read_published_head(store, keys)
+    plan = planned(source.snapshot(), head, settings, full)
+    if plan.is_needed:
+        # A dry run refuses what a run would.
+        layout.require_columns(plan.schema, settings.partition_by, settings.sort_by)
+    if dry_run or not plan.is_needed:
+        removed = 0 if dry_run else clean(store, keys, grace)
+        return _report(
+            plan, head.published, (), "planned" if plan.is_needed else "unchanged", removed
+        )
+    run_id = documents.new_run_id(clock.now())
+    store.promise()  # Asked once here, and carried along: not by every task again.
+    with (
+        _beside_a_purge(),
+        explained(f"stream {stream!r}"),
+        watched(spark, f"singerlake project {stream}", progress),
+    ):
+        frame = rows(spark, root, plan, failfast=failfast, storage_options=storage_options)
+        files = stage(
+            layout.arranged(frame, settings.partition_by, settings.sort_by),
+            store,
+            keys,
+            run_id,
+            settings.format,
+            [part.label for part in layout.partition_parts(settings.partition_by, frame.columns)],
+            (plan.since, plan.until),
+            file_bytes,
+        )
+    _require_all(plan, files)
+    require_staged(store, keys, files)
+    source.snapshot().require(Bookmark(plan.snapshot.manifest.log_id, plan.until))
+    new = documents.successor(
+        head.published,
+        _published(plan, run_id, plan.marked(frame.schema), files),
+        appends=plan.appends,
+        grace=grace,
+    )
+    put(store, keys, head, new)
+    return _report(plan, new, files, "published", clean(store, keys, grace))
+
+
+@contextmanager
+def _beside_a_purge() -> Iterator[None]:
+    """Say first what is most likely, and mended by another run."""
+    try:
+        yield
+    except MissingFile as error:
+        raise MissingFile(
+            "a file is gone that this run was to read: a purge whose grace period was too short "
+            f"may have removed it after a merge. Run it again; if it is still missing: {error}"
+        ) from error
+
+
+def rows(
+    spark: SparkSession,
+    root: str | Path,
+    plan: Increment,
+    *,
+    failfast: bool = False,
+    storage_options: Mapping[str, Any] | None = None,
+) -> DataFrame:
+    """What is to be published, as a DataFrame."""
+    manifest, settings = plan.snapshot.manifest, plan.settings
+    options: dict[str, Any] = {
+        "metadata": settings.metadata,
+        "until": plan.until,
+        "mode": "failfast" if failfast else "permissive",
+        "numbers": settings.numbers,
+        "schema_versions": plan.schema_versions or "all",
+        "storage_options": storage_options,
+        "minPartitions": min(plan.tasks, spark.sparkContext.defaultParallelism),
+    }
+    if settings.mode == "current":
+        return read_current(spark, root, manifest.tap_id, manifest.stream, **options)
+    return read_stream(spark, root, manifest.tap_id, manifest.stream, since=plan.since, **options)
+
+
+def _require_all(plan: Increment, files: tuple[PublishedFile, ...]) -> None:
+    """The log knows how many records there are: no more and no fewer may come out."""
+    written = sum(file.records for file in files)
+    if plan.settings.mode == "append" and plan.records not in (None, written):
+        raise DamageError(
+            f"stream {plan.snapshot.manifest.stream!r}: {len(plan.files)} raw files hold "
+            f"{plan.records} records by the manifest, and {written} were written; nothing was "
+            "published. Run `singerlake check`"
+        )
+
+
+def _published(
+    plan: Increment, run_id: str, schema: StructType, files: tuple[PublishedFile, ...]
+) -> Published:
+    manifest, before = plan.snapshot.manifest, plan.head.published
+    whole = schema
+    if before is not None and plan.appends:
+        whole = merged(StructType.fromJson(before.schema), schema)
+    return Published(
+        tap_id=manifest.tap_id,
+        stream=manifest.stream,
+        version=1,
+        run_id=run_id,
+        published=clock.now(),
+        settings=plan.settings,
+        log_id=manifest.log_id,
+        sequence=plan.until,
+        schema=whole.jsonValue(),
+        schemas=(schema.jsonValue(),),
+        files=files,
+    )
+
+
+def _report(
+    plan: Increment,
+    published: Published | None,
+    files: tuple[PublishedFile, ...],
+    status: str,
+    removed: int,
+) -> Projection:
+    return Projection(
+        tap_id=plan.snapshot.manifest.tap_id,
+        stream=plan.snapshot.manifest.stream,
+        status=status,
+        version=published.version if published else 0,
+        since=plan.since,
+        until=plan.until,
+        raw_files=len(plan.files) if plan.is_needed else 0,
+        raw_records=plan.records if plan.is_needed else 0,
+        files=len(files),
+        records=sum(file.records for file in files),
+        bytes=sum(file.bytes for file in files),
+        total_files=len(published.files) if published else 0,
+        total_records=published.records if published else 0,
+        removed=removed,
+    )

@@ -1,0 +1,151 @@
+"""Streams as DataFrames, in one line of Python."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from singerlake.errors import ConfigError
+from singerlake.format import times
+from singerlake.lake import open_lake
+from singerlake.spark import options as read_options
+from singerlake.spark import versions
+from singerlake.spark.options import ReadOptions
+from singerlake.spark.source import register
+from singerlake.spark.versions import Conflict
+
+PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
+
+
+def read_stream(
+    spark: SparkSession,
+    root: str | Path,
+    tap: str,
+    stream: str,
+    *,
+    columns: Sequence[str] | None = None,
+    metadata: bool | Sequence[str] = False,
+    since: int | None = None,
+    until: int | None = None,
+    start: datetime | str | None = None,
+    end: datetime | str | None = None,
+    schema_versions: Literal["all", "latest"] | Sequence[str] = "all",
+    mode: Literal["permissive", "failfast"] = "permissive",
+    numbers: Literal["double", "decimal", "string"] = "double",
+    storage_options: Mapping[str, Any] | None = None,
+    **more: Any,
+) -> DataFrame:
+    """A stream of the lake at `root` as a DataFrame.
+
+    `columns` are the record's, all by default; naming the few that are needed is quicker.
+    `metadata` adds columns about the record: True for the usual ones, or their names. `since` and
+    `until` are sequence numbers, after and up to; `start` and `end` are times of extraction, from
+    and before. `more` are further options of the source (docs/spark.md).
+    """
+    given = options_of(
+        spark,
+        tap=tap,
+        stream=stream,
+        columns=columns,
+        metadata=metadata,
+        since=since,
+        until=until,
+        start=start,
+        end=end,
+        schema_versions=schema_versions,
+        mode=mode,
+        numbers=numbers,
+        storage_options=storage_options,
+        **more,
+    )
+    return load(spark, root, given)
+
+
+def load(spark: SparkSession, root: str | Path, given: Mapping[str, str]) -> DataFrame:
+    """The DataFrame that these options of the source make."""
+    # Refuse what is wrong here, with our own error, before Spark wraps it in one of its own.
+    options = parsed(root, given)
+    if options.push_filters and spark.conf.get(PUSHDOWN, "false") != "true":
+        raise ConfigError(f"the option pushFilters needs a session that has {PUSHDOWN} set to true")
+    register(spark)
+    return spark.read.format("singerlake").options(**given).load(str(root))
+
+
+def parsed(root: str | Path, given: Mapping[str, str]) -> ReadOptions:
+    """The options as the source will understand them. Raises `ConfigError`."""
+    return read_options.parse({**given, "path": str(root)})
+
+
+def read_tap(
+    spark: SparkSession,
+    root: str | Path,
+    tap: str,
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> dict[str, DataFrame]:
+    """Every stream of a tap, by name; `options` are those of `read_stream`."""
+    lake = open_lake(root, **(storage_options or {}))
+    return {
+        stream.name: read_stream(
+            spark, root, tap, stream.name, storage_options=storage_options, **options
+        )
+        for stream in lake.tap(tap).streams()
+    }
+
+
+def merge_report(
+    root: str | Path,
+    tap: str,
+    stream: str,
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+    numbers: Literal["double", "decimal", "string"] = "double",
+) -> list[Conflict]:
+    """The columns that schema versions declare so differently that they are read as text."""
+    options = ReadOptions(
+        root=read_options.absolute(str(root)),
+        tap=tap,
+        stream=stream,
+        numbers=numbers,
+        storage_options=storage_options or {},
+    )
+    found = versions.take(options)
+    return list(versions.merge(versions.chosen(found, options), numbers).conflicts)
+
+
+def options_of(spark: SparkSession, **values: Any) -> dict[str, str]:
+    """Options as the texts that Spark carries; None is left out."""
+    if "schema_versions" in values:
+        values["schemaVersions"] = values.pop("schema_versions")
+    values.setdefault("caseSensitive", spark.conf.get("spark.sql.caseSensitive"))
+    values.setdefault("minPartitions", _parallelism(spark))
+    return {name: _text(name, value) for name, value in values.items() if value is not None}
+
+
+def _parallelism(spark: SparkSession) -> int | None:
+    try:
+        return spark.sparkContext.defaultParallelism
+    except PySparkException:  # a session on another machine, by Spark Connect
+        return None
+
+
+def _text(name: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, datetime):
+        return times.rfc3339(value)
+    if isinstance(value, Mapping):
+        try:
+            return json.dumps(dict(value))
+        except TypeError as error:
+            raise ConfigError(f"{name} holds what JSON cannot: {error}") from None
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return json.dumps(list(value))
+    return str(value)

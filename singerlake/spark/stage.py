@@ -1,0 +1,170 @@
+"""Staging: executors write a projection's files, through the store, under names of their own.
+
+Every attempt of a task writes files that no other attempt does, and only what a task that
+succeeded reports is ever published: a task may be killed, repeated or run twice.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from singerlake.errors import AlreadyExists
+from singerlake.spark import layout
+from singerlake.spark.formats import FORMATS, Sink
+from singerlake.spark.published import PublishedFile, PublishedKeys
+from singerlake.store import Store, disk
+
+FILE_BYTES = 256 * 1024 * 1024
+"""A file that has grown past this is closed, and another one begun."""
+
+_REPORT = (
+    "task int, part int, path string, records long, bytes long, checksum string, "
+    "partition array<string>"
+)
+_REPORT_ARROW = pa.schema(
+    [
+        ("task", pa.int32()),
+        ("part", pa.int32()),
+        ("path", pa.string()),
+        ("records", pa.int64()),
+        ("bytes", pa.int64()),
+        ("checksum", pa.string()),
+        ("partition", pa.list_(pa.string())),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Staging:
+    """What a task has to know to write its files."""
+
+    store: Store
+    keys: PublishedKeys
+    run_id: str
+    format: str
+    labels: tuple[str, ...]
+    schema: Any
+    file_bytes: int
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        """What a task does: write its rows, and report the files."""
+        with tempfile.TemporaryDirectory(prefix="singerlake-") as folder:
+            task = _Task(self, Path(folder), _partition_id())
+            names = [*self.schema.names, layout.PARTITION]
+            for batch in batches:
+                for values, rows in split(batch.rename_columns(names)):
+                    task.write(values, rows.cast(self.schema))
+            task.close()
+        yield pa.RecordBatch.from_pylist(task.reports, _REPORT_ARROW)
+
+
+def stage(
+    frame: DataFrame,
+    store: Store,
+    keys: PublishedKeys,
+    run_id: str,
+    file_format: str,
+    labels: Sequence[str],
+    span: tuple[int, int],
+    file_bytes: int = FILE_BYTES,
+) -> tuple[PublishedFile, ...]:
+    """Write the arranged rows to files below `data/<run_id>/`; nothing names them yet."""
+    schema = to_arrow_schema(frame.drop(layout.PARTITION).schema, timezone="UTC")
+    write = Staging(store, keys, run_id, file_format, tuple(labels), schema, file_bytes)
+    since, until = span
+    rows = _numbered(frame).mapInArrow(write, _REPORT).collect()
+    return tuple(
+        PublishedFile(
+            path=row.path,
+            records=row.records,
+            bytes=row.bytes,
+            checksum=row.checksum,
+            partition=dict(zip(labels, row.partition, strict=True)),
+            since=since,
+            until=until,
+        )
+        for row in sorted(rows, key=lambda row: (row.task, row.part))
+    )
+
+
+def _numbered(frame: DataFrame) -> DataFrame:
+    """The columns by their place: Spark takes a dot in a name for a path into the column."""
+    return frame.toDF(*(f"c{place}" for place in range(len(frame.columns))))
+
+
+def split(batch: Any) -> Iterator[tuple[tuple[str | None, ...], Any]]:
+    """The batch in stretches of rows with the same partition values, without that column."""
+    at = batch.schema.get_field_index(layout.PARTITION)
+    values = map(tuple, batch.column(at).to_pylist())
+    rows = batch.remove_column(at)
+    start = 0
+    for value, stretch in groupby(values):
+        length = sum(1 for _ in stretch)
+        yield value, rows.slice(start, length)
+        start += length
+
+
+def _partition_id() -> int:
+    context = TaskContext.get()
+    return context.partitionId() if context else 0
+
+
+class _Task:
+    """Writes one file at a time: the rows come sorted by partition."""
+
+    def __init__(self, staging: Staging, folder: Path, number: int) -> None:
+        self._staging, self._folder, self._number = staging, folder, number
+        self._values: tuple[str | None, ...] = ()
+        self._records = 0
+        self._sink: Sink | None = None
+        self._file: BinaryIO | None = None
+        self.reports: list[dict[str, Any]] = []
+
+    def write(self, values: tuple[str | None, ...], rows: Any) -> None:
+        if self._file and (values != self._values or self._file.tell() >= self._staging.file_bytes):
+            self.close()
+        if self._file is None or self._sink is None:
+            self._values, self._records = values, 0
+            self._file = (self._folder / "file").open("wb")
+            self._sink = FORMATS[self._staging.format].open(self._file, self._staging.schema)
+        self._sink.write(rows)
+        self._records += rows.num_rows
+
+    def close(self) -> None:
+        """Upload the file that is open, if one is."""
+        if self._file is None or self._sink is None:
+            return
+        self._sink.close()
+        self._file.close()
+        self._file = self._sink = None
+        staging, made = self._staging, self._folder / "file"
+        part = len(self.reports)
+        name = f"{self._number:05d}-{part:05d}-{uuid.uuid4().hex[:12]}"
+        folder = layout.folder(staging.labels, self._values)
+        path = f"data/{staging.run_id}/{folder}{name}{FORMATS[staging.format].ending}"
+        report = {
+            "task": self._number,
+            "part": part,
+            "path": path,
+            "records": self._records,
+            "bytes": made.stat().st_size,
+            "checksum": f"sha256:{disk.file_hash(made)}",
+            "partition": list(self._values),
+        }
+        # Nobody else has this name: where it is taken, only the answer was lost.
+        with suppress(AlreadyExists):
+            staging.store.create(staging.keys.under(path), made)
+        made.unlink()
+        self.reports.append(report)

@@ -1,0 +1,175 @@
+"""A stream's schema versions, and the one type that holds the records of all of them.
+
+The manifest knows the versions by their hashes. The schemas themselves are in the catalogue, for
+the newest, and in the first line of every file.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from singerlake.errors import ConfigError, UnknownStream
+from singerlake.format.schema import Schema
+from singerlake.lake import discovery, registry, snapshot
+from singerlake.lake.schemas import schemas as stored_schemas
+from singerlake.lake.snapshot import Snapshot
+from singerlake.spark import json_schema, types
+from singerlake.spark.options import ReadOptions
+from singerlake.spark.types import Type
+
+log = logging.getLogger("singerlake.spark")
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """A column, or a part of one, that versions declare in ways that no one type holds.
+
+    `declared` has the type in each version that has the column, by schema hash.
+    """
+
+    column: str
+    declared: Mapping[str, str]
+    merged: str
+
+
+@dataclass(frozen=True)
+class MergedSchema:
+    """The record type of a stream: every column of every chosen version, all nullable.
+
+    `key_properties` are those that the tap sent last.
+    """
+
+    record: Type
+    hashes: tuple[str, ...]
+    key_properties: tuple[str, ...]
+    conflicts: tuple[Conflict, ...] = ()
+
+
+def merge(
+    schemas: Mapping[str, Schema], numbers: types.Numbers = "double", last: str | None = None
+) -> MergedSchema:
+    """Merge versions, given by hash from the oldest to the newest; `last` was sent last."""
+    keys = frozenset(key for schema in schemas.values() for key in schema.key_properties)
+    records = {hashed: _record(schema, numbers, keys) for hashed, schema in schemas.items()}
+    paths: list[str] = []
+    merged = types.union([types.struct({}), *records.values()], paths)
+    conflicts = []
+    for path in dict.fromkeys(paths):
+        declared = {hashed: _at(record, path) for hashed, record in records.items()}
+        told = {hashed: str(kind) for hashed, kind in declared.items() if kind is not None}
+        conflicts.append(Conflict(path, told, str(_at(merged, path) or types.JSON)))
+    newest = schemas.get(last or "") or next(reversed(list(schemas.values())), Schema({}))
+    return MergedSchema(merged, tuple(schemas), tuple(newest.key_properties), tuple(conflicts))
+
+
+def _record(schema: Schema, numbers: types.Numbers, keys: Collection[str]) -> Type:
+    """Keys are never doubles, which take integers past 2^53 for their neighbours."""
+    found = json_schema.of(schema.schema, numbers)
+    return types.struct(
+        {
+            name: types.EXACT_NUMBER if kind == types.DOUBLE and name in keys else kind
+            for name, kind in found.fields
+        }
+    )
+
+
+def _at(record: Type, path: str) -> Type | None:
+    """The type at a conflict's path: names joined by dots, `[]` and `{}` for what is inside."""
+    for name, kind in record.fields:
+        rest = path[len(name) :]
+        if not path.startswith(name) or (rest and rest[0] not in ".[{"):
+            continue
+        inner: Type | None = kind
+        while rest[:2] in ("[]", "{}") and inner is not None:
+            inner, rest = inner.items, rest[2:]
+        if not rest:
+            return inner
+        found = None if inner is None else _at(inner, rest[1:])
+        if found is not None:
+            return found
+    return None
+
+
+def chosen(stream: Snapshot, options: ReadOptions) -> dict[str, Schema]:
+    """The schemas of the versions that the options choose, from the oldest to the newest.
+
+    Raises `ConfigError` for a version that the stream does not have.
+    """
+    wanted = chosen_hashes(stream, options)
+    found = _find(stream, wanted)
+    return {hashed: found[hashed] for hashed in wanted if hashed in found} or _registered(stream)
+
+
+def chosen_hashes(stream: Snapshot, options: ReadOptions) -> list[str]:
+    """The versions that the options choose, from the oldest to the newest."""
+    known = _hashes(stream)
+    if options.schema_versions == "all":
+        return known
+    if options.schema_versions == "latest":
+        return known[-1:]
+    unknown = sorted(set(options.schema_versions) - set(known))
+    if unknown:
+        raise ConfigError(
+            f"stream {options.stream!r} of {options.tap!r} has no schema version "
+            f"{', '.join(unknown)}; it has {', '.join(known) or 'none'}"
+        )
+    return [hashed for hashed in known if hashed in options.schema_versions]
+
+
+def _hashes(stream: Snapshot) -> list[str]:
+    versions = stream.manifest.versions
+    if versions:
+        return sorted(versions, key=lambda hashed: versions[hashed].version)
+    return list(dict.fromkeys(file.schema_hash for file in stream.files()))
+
+
+def _find(stream: Snapshot, wanted: Sequence[str]) -> dict[str, Schema]:
+    """Look in the catalogue, then in one file of each version that is not there."""
+    found = stored_schemas(stream, wanted)
+    missing = set(wanted) - found.keys()
+    if missing:
+        log.info("no file tells the schema versions %s any more", ", ".join(sorted(missing)))
+    return found
+
+
+def _registered(stream: Snapshot) -> dict[str, Schema]:
+    """The schema that the catalogue has, by its hash."""
+    entries = registry.read_catalogue(stream.store, stream.keys.tap_id) or {}
+    entry = entries.get(stream.keys.stream)
+    if entry is None:
+        return {}
+    schema = Schema(entry["schema"], entry.get("key_properties") or ())
+    return {schema.hash(): schema}
+
+
+def _last(stream: Snapshot) -> str | None:
+    """The version of the newest file; an old one may come back, when a tap is set back."""
+    files = stream.manifest.files
+    return files[-1].schema_hash if files else next(iter(_registered(stream)), None)
+
+
+def of_stream(stream: Snapshot, options: ReadOptions) -> MergedSchema:
+    """The merged schema of a stream; a column that falls back to text is said in the log."""
+    merged = merge(chosen(stream, options), options.numbers, _last(stream))
+    for conflict in merged.conflicts:
+        log.warning(
+            "stream %r of %r: the versions declare %s differently (%s), so it is a %s",
+            options.stream,
+            options.tap,
+            conflict.column,
+            ", ".join(f"{hashed}: {kind}" for hashed, kind in conflict.declared.items()),
+            conflict.merged,
+        )
+    return merged
+
+
+def take(options: ReadOptions) -> Snapshot:
+    """The stream as it is now. Raises `UnknownStream`, which names those that there are."""
+    store = options.store()
+    try:
+        return snapshot.take(store, options.keys)
+    except UnknownStream as error:
+        streams = sorted(discovery.catalogue_of(store, options.tap))
+        raise UnknownStream(f"{error} (here: {', '.join(streams) or 'none'})") from None

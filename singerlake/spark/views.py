@@ -1,0 +1,125 @@
+"""Views of a stream that people want: what is current, without what was replaced or deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from operator import and_
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import functions as f
+
+from singerlake.errors import ConfigError
+from singerlake.spark import versions
+from singerlake.spark.read import load, options_of, parsed
+
+ORDER = ("_sequence", "_position")
+DELETED_AT = "_sdc_deleted_at"
+CORRUPT = "_corrupt_record"
+
+_RANK = "_singerlake_rank"
+
+
+def read_current(
+    spark: SparkSession,
+    root: str | Path,
+    tap: str,
+    stream: str,
+    *,
+    keys: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
+    metadata: bool | Sequence[str] = False,
+    **options: Any,
+) -> DataFrame:
+    """A stream as its source is now, see `current`; the keys are the stream's own by default.
+
+    Where the tap sends full-table versions, rows of an older one than was last activated are left
+    out: a Spark job looks for that now. A stream that declares no property comes whole. `options`
+    are those of `read_stream`.
+    """
+    given = options_of(spark, tap=tap, stream=stream, metadata=metadata, **options)
+    settings = parsed(root, given)
+    state = versions.take(settings)
+    merged = versions.of_stream(state, settings)
+    known = [name for name, _ in merged.record.fields]
+    if not known and columns is None:  # the record is there as text, in a column of its own
+        return load(spark, root, given)
+    key = list(merged.key_properties if keys is None else keys)
+    shown = known if columns is None else list(columns)
+    deleted = [DELETED_AT] if DELETED_AT in known else []
+    # One state of the stream for the two reads.
+    last = state.manifest.last_sequence
+    until = last if settings.until is None else min(settings.until, last)
+    fixed = {**options, "tap": tap, "stream": stream, "until": until}
+    activated = _activated(spark, root, fixed)
+    read = options_of(
+        spark,
+        **fixed,
+        columns=list(dict.fromkeys([*shown, *key, *deleted])),
+        metadata=list(dict.fromkeys([*settings.metadata, *ORDER, "_version", CORRUPT])),
+    )
+    rows = current(load(spark, root, read), key, activated)
+    return rows.select(*map(_quoted, [*shown, *settings.metadata]))
+
+
+def _activated(spark: SparkSession, root: str | Path, options: dict[str, Any]) -> int | None:
+    """The version that the newest ACTIVATE_VERSION message names."""
+    # The message may stand in a file of another time or schema than the rows that it replaces.
+    about_rows = ("start", "end", "schema_versions")
+    wanted = {name: value for name, value in options.items() if name not in about_rows}
+    found = load(spark, root, options_of(spark, **wanted, activations=True))
+    newest = found.orderBy(*(f.col(name).desc() for name in ORDER)).first()
+    return None if newest is None else int(newest["_version"])
+
+
+def _quoted(name: str) -> Column:
+    return f.col("`" + name.replace("`", "``") + "`")
+
+
+def current(df: DataFrame, keys: Sequence[str], activated: int | None = None) -> DataFrame:
+    """The latest row for each key, by commit order; rows marked as deleted are left out.
+
+    `df` has the metadata columns `_sequence` and `_position`. Without keys, every row stays that
+    is not deleted, and so does a row whose keys are all null. With `activated`, rows of an older
+    `_version` are left out first: they belong to a full-table run that a newer one has replaced.
+
+    A key or a mark that does not fit its type is null, and would make rows of different keys one:
+    with the metadata column `_corrupt_record` it is told apart by what was sent.
+    """
+    needed = [*ORDER, *keys, *([] if activated is None else ["_version"])]
+    missing = [name for name in needed if name not in df.columns]
+    if missing:
+        raise ConfigError(
+            f"the DataFrame has no column {', '.join(missing)}: read the stream with its key "
+            f"properties, and with the metadata columns {', '.join(ORDER)} and _version"
+        )
+    if activated is not None:
+        df = df.where(f.col("_version").isNull() | (f.col("_version") >= activated))
+    if keys:
+        newest = Window.partitionBy(*_identity(df, keys)).orderBy(
+            *(f.col(name).desc() for name in ORDER)
+        )
+        df = df.withColumn(_RANK, f.row_number().over(newest)).where(f.col(_RANK) == 1).drop(_RANK)
+    if DELETED_AT in df.columns:
+        df = df.where(f.col(DELETED_AT).isNull() & _as_sent(df, DELETED_AT).isNull())
+    return df
+
+
+def _identity(df: DataFrame, keys: Sequence[str]) -> list[Column]:
+    """What two rows have in common if one replaces the other."""
+    parts = [part for key in keys for part in (_quoted(key), _as_sent(df, key))]
+    nameless = reduce(and_, (part.isNull() for part in parts))
+    return [*parts, f.when(nameless, f.struct(*ORDER))]
+
+
+def _as_sent(df: DataFrame, name: str) -> Column:
+    """The text of a value that does not fit its type; null where it fits, or is not there."""
+    if CORRUPT not in df.columns:
+        return f.lit(None).cast("string")
+    # A path cannot hold a quote; then the whole record tells rows apart.
+    sent = f.col(CORRUPT)
+    if "'" not in name:
+        sent = f.get_json_object(sent, f"$['{name}']")
+    return f.when(_quoted(name).isNull(), sent)

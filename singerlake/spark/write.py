@@ -1,0 +1,151 @@
+"""Writing a DataFrame into a lake: tasks upload Singer files, the driver commits them all at once.
+
+A file becomes visible by the one commit, and not before. Every upload is noted first
+(`singerlake.lake.uploads`), so that nobody else takes it for a lost commit. Tasks delete nothing:
+the driver knows by the notes what failed and speculative attempts have uploaded, and removes it.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import types as spark_types
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
+
+from singerlake.errors import ConfigError
+from singerlake.format import catalogue
+from singerlake.format import manifest as manifests
+from singerlake.format.manifest import File
+from singerlake.format.schema import Schema
+from singerlake.lake import clock, commit, lock, registration, registry, uploads
+from singerlake.lake.lock import LockTimes
+from singerlake.lake.snapshot import Bookmark
+from singerlake.lake.writer import new_writer_id
+from singerlake.spark import encode, singer_types
+from singerlake.spark.options import METADATA
+from singerlake.spark.task_files import TaskFiles, Uploaded, WriteJob, WriteOptions
+from singerlake.store import Promise, Store
+
+logger = logging.getLogger("singerlake.spark")
+
+STOPPING = 5.0
+"""Seconds in which tasks of a failed job end: Spark kills their Python workers after two."""
+
+_MESSAGE_TYPES: dict[str, tuple[str, tuple[type[spark_types.DataType], ...]]] = {
+    encode.TIME: ("a timestamp", (spark_types.TimestampType, spark_types.TimestampNTZType)),
+    encode.VERSION: ("an integer", (spark_types.IntegralType,)),
+}
+"""What the columns must be that go to the messages, not to the records."""
+
+
+class LakeWriter(DataSourceArrowWriter):
+    """One write of a DataFrame. Metadata columns are not part of the records."""
+
+    def __init__(
+        self, options: WriteOptions, schema: spark_types.StructType, overwrite: bool
+    ) -> None:
+        if overwrite:
+            raise ConfigError('a lake keeps what it has: use .mode("append")')
+        _require_message_types(schema)
+        fields = [field for field in schema.fields if field.name not in METADATA]
+        names = frozenset(field.name for field in fields)
+        missing = [key for key in options.key_properties if key not in names]
+        if missing:
+            raise ConfigError(f"key_properties: there is no column {', '.join(missing)}")
+        self.options, self._names = options, names
+        schema_of_records = Schema(singer_types.of_struct(fields), options.key_properties)
+        self._job = WriteJob(
+            options, schema_of_records, new_writer_id(), uploads.new_job(), clock.now()
+        )
+        self._since = self._open(options.store())
+
+    def _open(self, store: Store) -> Bookmark:
+        """See where the stream's log ends: the manifest comes before the files."""
+        registry.register_taps(store, [self.options.tap])
+        head = commit.open_log(store, self.options.keys, self._job.writer_id)
+        schema = self._job.schema
+        manifests.require_same_schema(head.manifest, schema.hash(), schema.digest())
+        return Bookmark(head.manifest.log_id, head.manifest.last_sequence)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Uploaded:
+        """On an executor: upload the task's rows."""
+        context = TaskContext.get()
+        task = TaskFiles(self._job, 0 if context is None else context.partitionId())
+        try:
+            stream, moment = self.options.stream, self._job.time
+            for lines in encode.encode(iterator, stream, self._names, moment):
+                task.add(lines)
+            return Uploaded(tuple(task.finish()))
+        finally:
+            task.close()
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """On the driver: one commit for the files of all tasks.
+
+        Once they are committed nothing is raised: Spark would tell the user that the write failed.
+        """
+        store, options, files = self.options.store(), self.options, _files(messages)
+        entry = catalogue.entry(options.stream, self._job.schema)
+        registration.register(store, options.tap, {options.stream: entry}, None)
+        if files:
+            self._commit(store, files)
+        try:
+            committed = {file.path for file in files}
+            uploads.clear(store, options.keys, self._job.id, committed, self._since)
+        except Exception as error:
+            logger.warning("the write is committed, but not all it left was removed: %s", error)
+
+    def _commit(self, store: Store, files: list[File]) -> None:
+        job, keys, times = self._job, self.options.keys, LockTimes()
+        schema_hash, digest = job.schema.hash(), job.schema.digest()
+        done = False
+        try:
+            with lock.held(store, keys.lock(schema_hash), job.writer_id, times):
+                uploads.commit_job(
+                    store,
+                    keys,
+                    job.id,
+                    files,
+                    {schema_hash: digest},
+                    self._since,
+                    job.writer_id,
+                    times,
+                )
+                done = True
+        except Exception as error:
+            if not done:
+                raise
+            logger.warning("the write is committed, but its lock was not released: %s", error)
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """On the driver: remove what the tasks of a failed job have uploaded.
+
+        Spark calls this too after a commit whose outcome is unknown, and it does not wait for the
+        tasks that it has told to stop. What cannot be removed is no part of the lake.
+        """
+        store, job = self.options.store(), self._job
+        time.sleep(STOPPING)
+        try:
+            # Elsewhere a put may yet arrive that names them.
+            if store.promise() is Promise.CONDITIONAL:
+                uploads.withdraw(store, self.options.keys, job.id, job.writer_id, LockTimes())
+        except Exception as error:
+            logger.warning("could not remove what a failed write has uploaded: %s", error)
+
+
+def _require_message_types(schema: spark_types.StructType) -> None:
+    for field in schema.fields:
+        expected, kinds = _MESSAGE_TYPES.get(field.name, ("", ()))
+        if kinds and not isinstance(field.dataType, (*kinds, spark_types.NullType)):
+            raise ConfigError(
+                f"the column {field.name} is {field.dataType.simpleString()}: expected {expected}; "
+                "cast it, or give it another name"
+            )
+
+
+def _files(messages: Sequence[WriterCommitMessage | None]) -> list[File]:
+    return [file for each in messages if isinstance(each, Uploaded) for file in each.files]
