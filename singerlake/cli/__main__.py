@@ -1,0 +1,3 @@
+from singerlake.cli import main
+
+main(prog_name="singerlake")

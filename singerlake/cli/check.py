@@ -1,0 +1,72 @@
+"""`singerlake check`: is the lake what the spec says?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import click
+
+from singerlake.cli.options import (
+    command,
+    json_option,
+    require_tap_with_stream,
+    stream_of_tap_option,
+    tap_option,
+)
+from singerlake.cli.progress import progress
+from singerlake.cli.report import print_report
+from singerlake.cli.root import Root, root_arguments
+from singerlake.lake import CheckReport, Level, LockTimes
+from singerlake.lake import check as run_check
+
+
+@command()
+@root_arguments()
+@tap_option
+@stream_of_tap_option
+@click.option("--fix", is_flag=True, help="Mend what can be mended safely; deletes no records.")
+@click.option(
+    "--stale-after",
+    default=LockTimes().stale_after,
+    show_default=True,
+    metavar="SECONDS",
+    help="A lock that does not change for so long is stale.",
+)
+@json_option
+@click.pass_context
+def check(
+    context: click.Context,
+    root: Root,
+    tap: str | None,
+    stream: str | None,
+    fix: bool,
+    stale_after: float,
+    as_json: bool,
+) -> None:
+    """Find out what is wrong with a lake.
+
+    Reads every file at ROOT, and holds the lake against every promise of the format. Exits with 1
+    where it finds an error or a crash's leftover. With --fix, orphan files are adopted (their
+    records may then be there twice), stale locks are removed, and missing documents are made again;
+    it exits with 1 if anything remains.
+
+    \b
+    Examples:
+      singerlake check ./lake
+      singerlake check s3://bucket/lake --tap tap-github--meltano --stream issues
+      singerlake check ./lake --fix
+      singerlake check ./lake --json | jq '.findings[].code'
+    """
+    require_tap_with_stream(tap, stream)
+    store = root.lake().store
+    times = replace(LockTimes(), stale_after=stale_after)
+    with progress("checking") as bar:
+        report = run_check(store, tap, stream, fix=fix, times=times, progress=bar)
+    print_report(report, _is_clean(report, fix), as_json)
+    context.exit(0 if _is_clean(report, fix) else 1)
+
+
+def _is_clean(report: CheckReport, fix: bool) -> bool:
+    """After a fix only what could not be mended counts."""
+    wrong = [found for found in report.findings if found.level is not Level.NOTE]
+    return not any(not (fix and found.fixable) for found in wrong)

@@ -1,0 +1,111 @@
+"""`singerlake diff`: two schema versions of a stream, as a person would read it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+from rich.text import Text
+
+from singerlake.cli.console import print_json, print_table, say, table
+from singerlake.cli.name import shown
+from singerlake.cli.options import command, json_option, schema_hash_of
+from singerlake.cli.root import Root, root_arguments
+from singerlake.errors import ConfigError, MissingFile
+from singerlake.format.difference import ITEMS, Difference, differences
+from singerlake.format.manifest import Manifest
+from singerlake.lake import Snapshot
+from singerlake.lake.schemas import schemas
+
+STYLES = {"added": "green", "removed": "red", "changed": "yellow"}
+SIGNS = {"added": "+", "removed": "-", "changed": "~"}
+
+
+@command()
+@root_arguments("tap", "stream")
+@click.option("--from", "before", metavar="VERSION", help="The one before --to, unless told.")
+@click.option("--to", "after", default="latest", show_default=True, metavar="VERSION")
+@json_option
+def diff(root: Root, tap: str, stream: str, before: str | None, after: str, as_json: bool) -> None:
+    """Compare two schema versions.
+
+    What was added to, removed from and changed in one STREAM of one TAP. A VERSION is v2, latest,
+    or a schema hash: `show` lists them. Exits with 0 whether something changed or not.
+
+    \b
+    Examples:
+      singerlake diff ./lake tap-github--meltano issues
+      singerlake diff ./lake tap-github--meltano issues --from v1 --to v3
+      singerlake diff ./lake tap-github--meltano issues --json | jq '.differences[].path'
+    """
+    snapshot = root.lake().stream(tap, stream).snapshot()
+    manifest = snapshot.manifest
+    new = schema_hash_of(manifest, after)
+    old = schema_hash_of(manifest, before) if before else _before(manifest, new)
+    found = _differences(snapshot, old, new)
+    if as_json:
+        sides = {"from": _side(manifest, old), "to": _side(manifest, new)}
+        print_json({**sides, "differences": [asdict(one) for one in found]})
+    else:
+        _print(manifest, old, new, found)
+
+
+def _before(manifest: Manifest, schema_hash: str) -> str:
+    number = manifest.versions[schema_hash].version
+    older = {v.version: key for key, v in manifest.versions.items() if v.version < number}
+    if not older:
+        raise ConfigError(
+            f"stream {manifest.stream!r} of {manifest.tap_id!r}: v{number} is its first schema "
+            "version, there is nothing to compare it with"
+        )
+    return older[max(older)]
+
+
+def _differences(snapshot: Snapshot, old: str, new: str) -> tuple[Difference, ...]:
+    found = schemas(snapshot, {old, new})
+    for schema_hash in (old, new):
+        if schema_hash not in found:
+            raise MissingFile(
+                f"{snapshot.store.url}/{snapshot.keys.folder}: no file tells the schema "
+                f"{schema_hash} any more; `singerlake check` shows what is damaged"
+            )
+    return differences(found[old], found[new])
+
+
+def _side(manifest: Manifest, schema_hash: str) -> dict[str, object]:
+    version = manifest.versions[schema_hash]
+    return {
+        "version": version.version,
+        "schema_hash": schema_hash,
+        "first_seen": version.first_seen,
+    }
+
+
+def _print(manifest: Manifest, old: str, new: str, found: tuple[Difference, ...]) -> None:
+    say(
+        shown(manifest.stream, style="bold"),
+        f": v{manifest.versions[old].version} ({old}) → v{manifest.versions[new].version} ({new})",
+    )
+    if not found:
+        say("No differences but the order of names.")
+        return
+    made = table("", "property", "before", "after")
+    for one in found:
+        style = STYLES[one.change]
+        made.add_row(
+            Text(SIGNS[one.change], style=style),
+            _path(one.path, style),
+            shown(one.before or ""),
+            shown(one.after or ""),
+        )
+    print_table(made)
+    counts = {change: sum(one.change == change for one in found) for change in STYLES}
+    say(", ".join(f"{count} {change}" for change, count in counts.items() if count))
+
+
+def _path(path: tuple[str, ...], style: str) -> Text:
+    """`lines[].price`; the stream itself has no path."""
+    if not path:
+        return Text("(the stream)", style=f"{style} italic")
+    steps = (step if step == ITEMS else f".{step}" for step in path)
+    return shown("".join(steps).removeprefix("."), style=style)

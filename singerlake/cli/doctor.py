@@ -1,0 +1,116 @@
+"""`singerlake doctor`: will a lake work here, with what there is?"""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.text import Text
+
+from singerlake.cli.console import plural, print_json, print_table, say, table
+from singerlake.cli.credentials import credentials
+from singerlake.cli.name import shown
+from singerlake.cli.options import command, json_option
+from singerlake.cli.root import Root, root_arguments
+from singerlake.errors import NotALake, SingerlakeError
+from singerlake.format import keys as key_names
+from singerlake.lake import open_on
+from singerlake.store import Answer, LocalStore, Retrying, Store, trial
+
+PACKAGES = ("singerlake", "fsspec", "s3fs", "gcsfs", "adlfs", "pyspark", "pyarrow", "singer-sdk")
+STYLES = {"ok": "green", "weak": "yellow", "failed": "bold red"}
+
+
+@command()
+@root_arguments()
+@click.option("--read-only", is_flag=True, help="Write nothing: for those who may only read.")
+@json_option
+@click.pass_context
+def doctor(context: click.Context, root: Root, read_only: bool, as_json: bool) -> None:
+    """Find out whether a store is fit.
+
+    Reading, writing, listing, conditional writes, and clocks: everything that a lake at ROOT needs.
+    Writes a few objects to a folder `singerlake-doctor-…` below ROOT and removes them. Lets threads
+    race for one object, because a store that ignores conditions looks like one that keeps them
+    until two writers meet. Tells which credentials are found, never their values. There need not be
+    a lake yet. Exits with 1 where something does not work; `weak` alone is no failure.
+
+    \b
+    Examples:
+      singerlake doctor s3://bucket/lake
+      singerlake doctor ./lake --read-only
+      singerlake doctor ./lake --json | jq '.answers[] | select(.status != "ok")'
+    """
+    answers = list(_answers(root, read_only))
+    versions = dict(_versions())
+    found = list(credentials(root.url, root.options, os.environ, Path.home()))
+    healthy = all(answer.status != "failed" for answer in answers)
+    if as_json:
+        print_json(
+            {
+                "root": root.store().url,
+                "ok": healthy,
+                "answers": [asdict(answer) for answer in answers],
+                "versions": versions,
+                "credentials": found,
+            }
+        )
+    else:
+        _print(root, answers, versions, found)
+    context.exit(0 if healthy else 1)
+
+
+def _answers(root: Root, read_only: bool) -> Iterator[Answer]:
+    store = root.store()
+    if isinstance(store, LocalStore) and not Path(store.url).is_dir():
+        yield Answer("root", "failed", "there is no such folder: make it, or check the address")
+        return
+    if isinstance(store, Retrying):
+        store = store.inner  # a patient wait of minutes would hide what is wrong
+    yield _answer("reach", lambda: plural(len(store.folders(key_names.ROOT)), "tap"))
+    yield _answer("lake", lambda: _lake(store))
+    if not read_only:
+        yield from trial(store)
+
+
+def _answer(what: str, attempt: Callable[[], str]) -> Answer:
+    try:
+        return Answer(what, "ok", attempt())
+    except SingerlakeError as error:
+        return Answer(what, "failed", str(error))
+
+
+def _lake(store: Store) -> str:
+    try:
+        return f"{plural(len(open_on(store).taps()), 'tap')} in its document"
+    except NotALake:
+        return "none here yet: the first landing makes it"
+
+
+def _versions() -> Iterator[tuple[str, str]]:
+    yield "python", platform.python_version()
+    yield "platform", platform.platform()
+    for package in PACKAGES:
+        try:
+            yield package, metadata.version(package)
+        except metadata.PackageNotFoundError:
+            yield package, "not installed"
+
+
+def _print(root: Root, answers: list[Answer], versions: dict[str, str], found: list[str]) -> None:
+    say(shown(root.store().url, style="bold"))
+    made = table("", "what", "answer", fixed=("", "what"))
+    for answer in answers:
+        status: Any = Text(answer.status, style=STYLES[answer.status])
+        made.add_row(status, answer.what, shown(answer.told))
+    print_table(made)
+    say()
+    say("[bold]credentials and settings found[/]  ", shown(", ".join(found) or "none"))
+    told = ", ".join(f"{name} {version}" for name, version in versions.items())
+    say("[bold]versions[/]  ", shown(told))

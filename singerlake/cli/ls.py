@@ -1,0 +1,148 @@
+"""`singerlake ls`: what is in the lake."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+import click
+from rich.text import Text
+
+from singerlake.cli.console import complain, moment, number, print_json, print_table, size, table
+from singerlake.cli.name import shown
+from singerlake.cli.options import command, json_option, stream_option, tap_option
+from singerlake.cli.progress import counted, progress
+from singerlake.cli.root import Root, root_arguments
+from singerlake.cli.selection import Chosen, chosen
+from singerlake.errors import DamageError, InputError, UnsupportedFormat
+from singerlake.format import manifest as manifests
+from singerlake.lake import Lake, Stream
+from singerlake.lake.parallel import in_parallel
+
+DAMAGED = 3
+"""The exit code where some of the lake cannot be read."""
+
+
+@command()
+@root_arguments()
+@click.argument("only", required=False, metavar="[TAP]")
+@tap_option
+@stream_option
+@json_option
+@click.pass_context
+def ls(
+    context: click.Context,
+    root: Root,
+    only: str | None,
+    tap: str | None,
+    stream: str | None,
+    as_json: bool,
+) -> None:
+    """List taps and streams.
+
+    Of each in the lake at ROOT: its files, records, bytes, and last commit. TAP does what --tap
+    does. Exits with 3 where a part of the lake cannot be read; the rest is listed all the same.
+
+    \b
+    Examples:
+      singerlake ls ./lake
+      singerlake ls s3://bucket/lake --tap tap-github--meltano
+      singerlake ls ./lake --stream orders
+      singerlake ls ./lake --json | jq '.taps[].streams[].stream'
+    """
+    if tap and only:
+        raise click.UsageError("TAP and --tap are one and the same: give one of them")
+    lake = root.lake()
+    taps = _listed(lake, chosen(lake, tap or only, stream))
+    if as_json:
+        print_json({"root": lake.store.url, "taps": taps})
+    else:
+        _print(taps)
+    problems = [row["problem"] for row in _rows(taps) if "problem" in row]
+    for problem in problems if not as_json else ():
+        complain(problem, "Unreadable")
+    if problems:
+        context.exit(DAMAGED)
+
+
+def _listed(lake: Lake, found: list[Chosen]) -> list[dict[str, Any]]:
+    notes = lake.annotations()
+    streams = [stream for one in found for stream in one.streams]
+    with progress("reading manifests") as show:
+        rows = counted(in_parallel(_stream, streams), len(streams), show)
+        return [_tap(one, notes.get(one.tap.tap_id, {}), rows) for one in found]
+
+
+def _tap(one: Chosen, notes: dict[str, Any], rows: Iterator[dict[str, Any]]) -> dict[str, Any]:
+    streams = [next(rows) for _ in one.streams]
+    commits: list[datetime] = [row["last_commit"] for row in streams if row["last_commit"]]
+    problem = {} if one.problem is None else {"problem": str(one.problem)}
+    return {
+        "tap_id": one.tap.tap_id,
+        "annotations": notes,
+        **{name: sum(row[name] or 0 for row in streams) for name in ("files", "records", "bytes")},
+        "last_commit": max(commits, default=None),
+        **problem,
+        "streams": streams,
+    }
+
+
+def _stream(stream: Stream) -> dict[str, Any]:
+    row: dict[str, Any] = {"stream": stream.name, "versions": 0, "files": 0, "records": 0}
+    row |= {"bytes": 0, "last_sequence": 0, "last_commit": None}
+    try:
+        snapshot = stream.snapshot()
+    except (DamageError, InputError, UnsupportedFormat) as error:
+        return row | {"problem": str(error)}
+    manifest = snapshot.manifest
+    totals = manifests.totals(manifest)
+    row |= {
+        "versions": len(manifest.versions),
+        "files": totals.files,
+        "records": totals.records,
+        "bytes": totals.bytes,
+        "last_sequence": manifest.last_sequence,
+        "last_commit": manifest.files[-1].committed if manifest.files else None,
+    }
+    if snapshot.by_listing:
+        problem = f"{stream.store.url}/{snapshot.keys.manifest}: missing; `singerlake rebuild`"
+        return row | {"records": None, "last_commit": None, "problem": problem}
+    return row
+
+
+def _rows(taps: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    for tap in taps:
+        yield tap
+        yield from tap["streams"]
+
+
+def _print(taps: list[dict[str, Any]]) -> None:
+    numbers = ("versions", "files", "records", "size")
+    made = table("tap / stream", *numbers, "last commit (UTC)", numbers=numbers, fixed=_FIXED)
+    for tap in taps:
+        made.add_row(_heading(tap), "", *_counts(tap), style="bold")
+        for row in tap["streams"]:
+            name = shown(row["stream"], style="red" if "problem" in row else "")
+            made.add_row(Text("  ").append_text(name), number(row["versions"]), *_counts(row))
+    print_table(made)
+
+
+_FIXED = ("last commit (UTC)",)
+
+
+def _heading(tap: dict[str, Any]) -> Text:
+    """The tap, and what people wrote about it."""
+    notes = [tap["annotations"].get(name) for name in ("owner", "description")]
+    told = ": ".join(str(note) for note in notes if note)
+    heading = shown(tap["tap_id"])
+    return heading.append("\n").append_text(shown(told, style="not bold dim")) if told else heading
+
+
+def _counts(row: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        number(row["files"]),
+        number(row["records"]),
+        size(row["bytes"]),
+        moment(row["last_commit"]),
+    )

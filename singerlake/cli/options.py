@@ -1,0 +1,87 @@
+"""Options that several commands share, and what their values mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+import click
+
+from singerlake.cli.complete import complete_stream, complete_tap
+from singerlake.errors import ConfigError
+from singerlake.format import times
+from singerlake.format.manifest import Manifest
+
+EXIT_CODES = (
+    "Exit codes: 0 all is well, 1 problems were found, 2 wrong use or settings, 3 the lake is "
+    "damaged, 4 somebody else is at work, 5 the store or Spark does not answer, "
+    "70 a fault of singerlake itself."
+)
+
+
+def command() -> Callable[[Callable[..., Any]], click.Command]:
+    """As `click.command`, with the exit codes below the help."""
+    return click.command(epilog=EXIT_CODES)
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Answer in JSON, for scripts.")
+tap_option = click.option(
+    "--tap", metavar="TAP_ID", shell_complete=complete_tap, help="Only this tap."
+)
+stream_option = click.option(
+    "--stream", metavar="NAME", shell_complete=complete_stream, help="Only streams of this name."
+)
+stream_of_tap_option = click.option(
+    "--stream",
+    metavar="NAME",
+    shell_complete=complete_stream,
+    help="Only this stream (with --tap).",
+)
+apply_option = click.option(
+    "--apply", "apply", is_flag=True, help="Do it. Without this, only tell what would be done."
+)
+
+
+def require_tap_with_stream(tap: str | None, stream: str | None) -> None:
+    if stream is not None and tap is None:
+        raise click.UsageError("--stream needs --tap: stream names repeat among taps")
+
+
+def _since(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> int | datetime | None:
+    if value is None or (value.isascii() and value.isdigit()):
+        return None if value is None else int(value)
+    try:
+        return times.in_utc(datetime.fromisoformat(value.upper().replace("Z", "+00:00")))
+    except (ValueError, OverflowError):
+        raise click.BadParameter(
+            f"{value!r} is neither a sequence number nor a time like 2026-11-16T08:00"
+        ) from None
+
+
+since_option = click.option(
+    "--since",
+    callback=_since,
+    metavar="SEQUENCE|TIME",
+    help="Only what came after this sequence number, or from this time on (UTC).",
+)
+
+
+def schema_hash_of(manifest: Manifest, version: str) -> str:
+    """The hash of a version given as `v2`, `2`, `latest` or a hash. Raises `ConfigError`."""
+    if version in manifest.versions:
+        return version
+    numbers = {known.version: schema_hash for schema_hash, known in manifest.versions.items()}
+    named = {f"v{number}": schema_hash for number, schema_hash in numbers.items()}
+    named |= {str(number): schema_hash for number, schema_hash in numbers.items()}
+    if numbers:
+        named["latest"] = numbers[max(numbers)]
+    if version in named:
+        return named[version]
+    told = ", ".join(f"v{number} ({schema_hash})" for number, schema_hash in numbers.items())
+    raise ConfigError(
+        f"stream {manifest.stream!r} of {manifest.tap_id!r} has no schema version {version!r}; "
+        f"it has {told or 'none'}"
+    )

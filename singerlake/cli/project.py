@@ -1,0 +1,197 @@
+"""`singerlake project`: streams as typed files, published whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import timedelta
+from typing import Any
+
+import click
+from rich.text import Text
+
+from singerlake.cli.complete import complete_tap
+from singerlake.cli.console import complain, number, print_json, print_table, size, table
+from singerlake.cli.jobs import Hours, conf_option, master_option, spark_module, spark_session
+from singerlake.cli.name import shown
+from singerlake.cli.options import command, json_option
+from singerlake.cli.progress import progress
+from singerlake.cli.root import Root, options_of, root_arguments
+from singerlake.errors import SingerlakeError, UnknownStream
+
+FORMATS = ("parquet", "csv", "avro", "orc", "json")
+
+
+@command()
+@root_arguments("out")
+@click.option(
+    "--tap",
+    required=True,
+    metavar="TAP_ID",
+    shell_complete=complete_tap,
+    help="The tap whose streams to publish.",
+)
+@click.option(
+    "--stream", "streams", multiple=True, metavar="NAME", help="Only this stream (repeatable)."
+)
+@click.option(
+    "--format", "file_format", type=click.Choice(FORMATS), default="parquet", show_default=True
+)
+@click.option(
+    "--mode",
+    type=click.Choice(["append", "current"]),
+    default="append",
+    show_default=True,
+    help="Every record, or the latest of each key without the deleted ones.",
+)
+@click.option(
+    "--partition-by",
+    multiple=True,
+    metavar="COLUMN",
+    help="A folder for each value; of times also COLUMN:year, :month, :day, :hour (repeatable).",
+)
+@click.option(
+    "--sort-by",
+    multiple=True,
+    metavar="COLUMN",
+    help="Sort by COLUMN, or COLUMN:desc (repeatable).",
+)
+@click.option(
+    "--metadata",
+    multiple=True,
+    metavar="COLUMN",
+    help="Add a column about the record, such as _time_extracted or _corrupt_record (repeatable).",
+)
+@click.option(
+    "--numbers",
+    type=click.Choice(["double", "decimal", "string"]),
+    default="double",
+    show_default=True,
+    help="What a number without a declared precision becomes.",
+)
+@click.option("--failfast", is_flag=True, help="Fail where a value does not fit its type.")
+@click.option("--full", is_flag=True, help="Publish all records anew, in place of what is there.")
+@click.option("--dry-run", is_flag=True, help="Only tell what would be read.")
+@click.option(
+    "--grace",
+    type=Hours(),
+    default=24.0,
+    show_default=True,
+    metavar="HOURS",
+    help="Keep files of older versions and of died runs so long.",
+)
+@click.option(
+    "--out-storage-options",
+    envvar="SINGERLAKE_OUT_STORAGE_OPTIONS",
+    metavar="JSON|@FILE",
+    help="fsspec storage options of OUT; those of ROOT by default, where both are of one kind.",
+)
+@master_option
+@conf_option
+@json_option
+def project(
+    root: Root,
+    out: str,
+    tap: str,
+    streams: tuple[str, ...],
+    file_format: str,
+    mode: str,
+    partition_by: tuple[str, ...],
+    sort_by: tuple[str, ...],
+    metadata: tuple[str, ...],
+    numbers: str,
+    failfast: bool,
+    full: bool,
+    dry_run: bool,
+    grace: float,
+    out_storage_options: str | None,
+    master: str | None,
+    conf: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Publish streams as typed files.
+
+    From the lake at ROOT to OUT, a folder or any fsspec URL. Publishes what was committed since the
+    last run, each record once; readers see a whole version, or the one before. `--mode current` is
+    the latest record of each key.
+
+    \b
+    Examples:
+      singerlake project ./lake ./tables --tap tap-github--meltano
+      singerlake project s3://bucket/lake s3://bucket/tables --tap tap-github--meltano \\
+        --stream issues --mode current --partition-by created_at:month --sort-by id
+      singerlake project ./lake ./tables --tap tap-github--meltano --dry-run
+    """
+    names = list(streams) or [stream.name for stream in root.lake().tap(tap).streams()]
+    job = spark_module("project")
+    settings = spark_module("published").Settings(
+        format=file_format,
+        mode=mode,
+        partition_by=partition_by,
+        sort_by=sort_by,
+        metadata=metadata,
+        numbers=numbers,
+    )
+    spark = None if dry_run else spark_session("singerlake project", master, conf)
+    given = {
+        "full": full,
+        "dry_run": dry_run,
+        "failfast": failfast,
+        "grace": timedelta(hours=grace),
+        "storage_options": root.options,
+        "out_options": _out_options(root, out, out_storage_options),
+    }
+    done: list[dict[str, Any]] = []
+    failures: list[SingerlakeError] = []
+    for name in names:
+        try:
+            with progress(f"projecting {name} (tasks)") as bar:
+                result = job.project(
+                    spark, root.url, out, tap, name, settings, progress=bar, **given
+                )
+            done.append(asdict(result))
+        except SingerlakeError as error:
+            if isinstance(error, UnknownStream) and not streams:
+                # In the catalogue, and nothing was ever committed: nothing to publish yet.
+                continue
+            # One stream that cannot be published keeps no other from it.
+            failures.append(error)
+            done.append({"tap_id": tap, "stream": name, "status": "failed", "error": str(error)})
+    if as_json:
+        print_json(done)
+    else:
+        _print(done)
+    for other in failures[1:]:
+        complain(other)
+    if failures:
+        raise failures[0]
+
+
+def _out_options(root: Root, out: str, given: str | None) -> Mapping[str, Any]:
+    """The options of OUT: its own, or those of the lake where it is a store of the same kind."""
+    if given is not None:
+        return options_of(given)
+    return root.options if _scheme(root.url) == _scheme(out) else {}
+
+
+def _scheme(url: str) -> str:
+    return url.partition("://")[0] if "://" in url else ""
+
+
+def _print(rows: list[dict[str, Any]]) -> None:
+    numbers = ("version", "raw files", "written", "size", "records")
+    made = table("stream", "status", *numbers, numbers=numbers, fixed=("status",))
+    for row in rows:
+        if row["status"] == "failed":
+            made.add_row(shown(row["stream"]), Text("failed", style="red"))
+            continue
+        made.add_row(
+            shown(row["stream"]),
+            row["status"],
+            str(row["version"]),
+            number(row["raw_files"]),
+            number(row["records"]),
+            size(row["bytes"]),
+            number(row["total_records"]),
+        )
+    print_table(made)

@@ -1,0 +1,117 @@
+"""The folder that the site is written to.
+
+Pages are made in a folder of their own inside it, and moved into place when all are there: whatever
+goes wrong on the way, the former site stays as it was.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from singerlake.errors import ConfigError
+
+MARK = "singerlake-site.json"
+"""The file that tells a site from any other folder: what the site was made of, and when."""
+
+KIND = "singerlake.site"
+
+OWN = ("static", "stream", "tap")
+"""Folders of which everything is the site's: what a new site has no more is removed."""
+
+_MAKING = ".making-"
+
+
+class Draft:
+    """A site in the making."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def write(self, page: str, data: bytes) -> None:
+        path = self._folder / page
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[Draft]:
+    """A draft of the site, which takes the place of the former one when the block is left.
+
+    Raises `ConfigError` where the folder holds anything but a site.
+    """
+    require_ours(folder)
+    with _told(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        for left in folder.glob(f"{_MAKING}*"):
+            shutil.rmtree(left, ignore_errors=True)
+        making = Path(tempfile.mkdtemp(prefix=_MAKING, dir=folder))
+    try:
+        yield Draft(making)
+        with _told(folder):
+            _publish(making, folder)
+    finally:
+        shutil.rmtree(making, ignore_errors=True)
+
+
+def mark(**facts: Any) -> bytes:
+    """What to write as `MARK`."""
+    return msgspec.json.format(msgspec.json.encode({"format": KIND, **facts})) + b"\n"
+
+
+def require_ours(folder: Path) -> None:
+    """Raises `ConfigError` unless the folder is missing, empty, or a site."""
+    others: list[Path] = []
+    with _told(folder):
+        if folder.exists():
+            others = [path for path in folder.iterdir() if not path.name.startswith(_MAKING)]
+    if others and not _is_site(folder / MARK):
+        raise ConfigError(
+            f"{folder} is not empty, and no site that Singerlake made: nothing was written; "
+            "give --out a new folder"
+        )
+
+
+@contextmanager
+def _told(folder: Path) -> Iterator[None]:
+    """A disk that refuses is told in one line."""
+    try:
+        yield
+    except OSError as error:
+        raise ConfigError(f"cannot write the site to {folder}: {error}") from error
+
+
+def _is_site(mark: Path) -> bool:
+    try:
+        body = json.loads(mark.read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(body, dict) and body.get("format") == KIND
+
+
+def _publish(making: Path, folder: Path) -> None:
+    """Pages first, the way to them after, then what is no more goes: no link is ever dead."""
+    made = [path for path in making.rglob("*") if path.is_file()]
+    # The mark comes before all: should this be cut short, the next build knows the folder.
+    made.sort(key=lambda path: (path.name != MARK, path.parent == making))
+    kept = set()
+    for path in made:
+        place = folder / path.relative_to(making)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        path.replace(place)
+        kept.add(place)
+    for own in OWN:
+        below = sorted((folder / own).rglob("*"), reverse=True)
+        for path in below:
+            if path.is_dir() and not path.is_symlink():
+                if not any(path.iterdir()):
+                    path.rmdir()
+            elif path not in kept:
+                path.unlink()
