@@ -1,0 +1,48 @@
+"""`diff`: two schema versions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.lake import EVIL, TAP, folder, run, said, told
+
+
+def test_what_was_added_removed_and_changed_is_told(built: Path) -> None:
+    shown = said("diff", built, TAP, "orders", "--from", "v1", "--to", "v3")
+    assert shown.startswith("orders: v1 (")
+    rows = [line.split() for line in shown.splitlines()]
+    assert ["-", "note", "string"] in rows
+    assert ["~", "price", "number", "number", "or", "null"] in rows
+    assert ["+", "lines", "array", "of", "(string,", "date-time)"] in rows
+    assert "+  na\\x1b[31mme\\n[link=x]\\u202e\\ud800 :boom:" in shown
+    assert shown.endswith("2 added, 1 removed, 1 changed\n")
+
+
+def test_json_has_each_difference(built: Path) -> None:
+    found = told("diff", built, TAP, "orders")
+    assert (found["from"]["version"], found["to"]["version"]) == (2, 3)
+    assert found["differences"] == [
+        {
+            "path": ["lines"],
+            "change": "added",
+            "before": None,
+            "after": "array of (string, date-time)",
+        },
+        {"path": [EVIL], "change": "added", "before": None, "after": "string"},
+    ]
+
+
+def test_a_version_with_itself(built: Path) -> None:
+    assert "No differences" in said("diff", built, TAP, "orders", "--from", "v2", "--to", "v2")
+
+
+def test_a_first_version_has_nothing_before_it(built: Path) -> None:
+    result = run("diff", built, TAP, "damaged")
+    assert (result.exit_code, "first schema version" in result.stderr) == (2, True)
+
+
+def test_a_schema_that_nothing_tells_any_more(root: Path) -> None:
+    for file in folder(root, "orders").rglob("*.singer.gz"):
+        file.write_bytes(b"")
+    result = run("diff", root, TAP, "orders")
+    assert (result.exit_code, "MissingFile" in result.stderr) == (3, True)

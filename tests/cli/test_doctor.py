@@ -1,0 +1,64 @@
+"""`doctor`: is a store fit for a lake?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from singerlake.cli.credentials import credentials
+from singerlake.errors import PermissionDenied
+from singerlake.store import LocalStore
+from tests.cli.lake import contents, run, said, told
+
+
+def test_a_sound_store_is_told_to_be_so(root: Path) -> None:
+    before = contents(root)
+    shown = said("doctor", root)
+    assert "ok  race to replace" in shown
+    assert "2 taps in its document" in shown
+    assert "versions  python " in shown
+    found = told("doctor", root)
+    assert found["ok"] is True
+    assert {answer["status"] for answer in found["answers"]} == {"ok"}
+    assert found["versions"]["singerlake"]
+    assert contents(root) == before
+
+
+def test_an_empty_folder_will_do_and_a_missing_one_is_not_made(tmp_path: Path) -> None:
+    assert "none here yet" in said("doctor", tmp_path)
+    missing = tmp_path / "missing"
+    assert "there is no such folder" in said("doctor", missing, code=1)
+    assert not missing.exists()
+
+
+def test_what_does_not_work_is_told_and_ends_with_one(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*arguments: object) -> str:
+        raise PermissionDenied("not \x1b[31myours")
+
+    monkeypatch.setattr(LocalStore, "create", refuse)
+    rows = [line.split() for line in said("doctor", root, code=1).splitlines()]
+    assert ["failed", "write", "not", "\\x1b[31myours"] in rows
+    found = told("doctor", root, code=1)
+    assert (found["ok"], found["answers"][-1]["status"]) == (False, "failed")
+    assert told("doctor", root, "--read-only")["ok"]
+
+
+def test_a_store_that_does_not_answer_is_not_waited_for() -> None:
+    options = '{"key": "k", "secret": "hush-hush", "client_kwargs": {"endpoint_url": "http://127.0.0.1:9"}}'
+    result = run("doctor", "s3://bucket/lake", "--storage-options", options)
+    assert result.exit_code == 1
+    assert "failed" in result.stdout
+    assert "storage option secret" in result.stdout
+    assert "hush-hush" not in result.output
+
+
+def test_credentials_are_named_and_never_shown(tmp_path: Path) -> None:
+    (tmp_path / ".aws").mkdir()
+    (tmp_path / ".aws" / "credentials").write_text("hush")
+    environment = {"AWS_SECRET_ACCESS_KEY": "hush", "AWS_PROFILE": "", "HOME": "x"}
+    found = list(credentials("s3a://bucket", {"token": "hush"}, environment, tmp_path))
+    assert found == ["storage option token", "$AWS_SECRET_ACCESS_KEY", "~/.aws/credentials"]
+    assert list(credentials("./lake", {}, environment, tmp_path)) == []

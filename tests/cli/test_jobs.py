@@ -1,0 +1,66 @@
+"""`project` and `verify`: what they answer. What they do on Spark is tested with Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from singerlake.lake import check
+from tests.cli.lake import EVIL, EVIL_TAP, TAP, run, said, told
+
+
+def test_project_tells_what_it_would_publish(built: Path, tmp_path: Path) -> None:
+    out = tmp_path / "tables"
+    rows = [
+        line.split() for line in said("project", built, out, "--tap", TAP, "--dry-run").splitlines()
+    ]
+    assert rows[0][:3] == ["stream", "status", "version"]
+    assert ["orders", "planned", "0", "3"] in [row[:4] for row in rows]
+    found = told("project", built, out, "--tap", EVIL_TAP, "--dry-run")
+    assert [(row["stream"], row["status"]) for row in found] == [
+        (EVIL, "planned"),
+        ("orders", "planned"),
+    ]
+    assert "na\\x1b[31mme\\n" in said("project", built, out, "--tap", EVIL_TAP, "--dry-run")
+    assert not out.exists()
+
+
+def test_the_root_of_project_may_come_from_the_environment(built: Path, tmp_path: Path) -> None:
+    shown = said("project", tmp_path, "--tap", TAP, "--dry-run", SINGERLAKE_ROOT=str(built))
+    assert "orders" in shown
+
+
+@pytest.fixture
+def without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stand-in for the job, which reads the files here."""
+
+    def verify(spark: object, store: Any, *only: str | None, **options: Any) -> object:
+        return check(store, *only, **options)
+
+    monkeypatch.setattr(
+        "singerlake.cli.verify.spark_module", lambda _: SimpleNamespace(verify=verify)
+    )
+    monkeypatch.setattr("singerlake.cli.verify.spark_session", lambda *_: None)
+
+
+@pytest.mark.usefixtures("without_spark")
+def test_verify_answers_as_check_does(built: Path) -> None:
+    assert said("verify", built, code=1) == said("check", built, code=1)
+    assert told("verify", built, code=1) == told("check", built, code=1)
+    assert told("verify", built, "--tap", EVIL_TAP)["clean"]
+
+
+def test_spark_is_asked_for_where_it_is_missing(
+    built: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(name: str) -> object:
+        raise ModuleNotFoundError(name="pyspark")
+
+    monkeypatch.setattr("singerlake.cli.jobs.importlib.import_module", missing)
+    for command in (["verify", built], ["project", built, "out", "--tap", TAP]):
+        result = run(*command)
+        assert result.exit_code == 2
+        assert 'pip install "singerlake[spark]"' in result.stderr

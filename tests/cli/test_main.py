@@ -1,0 +1,180 @@
+"""The command line as a whole: help, roots, options, exit codes, and a quick start."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from singerlake import open_lake
+from singerlake.cli import main
+from tests.cli.lake import TAP, run, said, told
+from tests.servers import S3Server
+
+COMMANDS = sorted(main.commands)
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "site"])
+def test_help_teaches_by_example_and_tells_the_exit_codes(name: str) -> None:
+    shown = said(name, "--help")
+    assert "Examples:" in shown
+    assert f"singerlake {name}" in shown
+    assert "Exit codes: 0 all is well, 1 problems were found, 2 wrong use" in " ".join(
+        shown.split()
+    )
+    assert ("--json" in shown) == (name != "completion")
+
+
+def test_the_list_of_commands_tells_each_in_a_whole_sentence() -> None:
+    listed = said("--help").partition("Commands:")[2]
+    assert "..." not in listed
+    assert [line.split()[0] for line in listed.partition("\n\n")[0].splitlines()[1:]] == COMMANDS
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("ls", "nowhere"), "NotALake"),
+        (("ls", "foo://bucket"), "BadLocation"),
+        (("show", "LAKE", TAP, "nothing"), "UnknownStream"),
+        (("ls", "LAKE", "tap-nobody"), "UnknownTap"),
+        (("ls", "LAKE", "-o", "novalue"), "KEY=VALUE"),
+        (("ls", "LAKE", "--storage-options", "{secret"), "not JSON"),
+        (("ls", "LAKE", "--storage-options", "[1]"), "not a JSON object"),
+        (("ls", "LAKE", "--storage-options", "@nowhere.json"), "No such file"),
+        (("ls",), "Missing argument ROOT"),
+        (("show",), "Missing argument ROOT"),
+        (("show", "LAKE"), "Missing argument TAP"),
+        (("show", "LAKE", TAP), "Missing argument STREAM"),
+        (("annotate", "LAKE"), "Missing argument TAP"),
+    ],
+)
+def test_wrong_use_gets_one_clear_line_and_exit_code_two(
+    built: Path, arguments: tuple[str, ...], says: str
+) -> None:
+    result = run(*(str(built) if word == "LAKE" else word for word in arguments))
+    assert result.exit_code == 2
+    assert says in result.stderr
+    assert "Traceback" not in result.output
+    assert "{secret" not in result.output
+
+
+def test_the_root_may_come_from_the_environment(built: Path) -> None:
+    variables = {"SINGERLAKE_ROOT": str(built)}
+    assert said("ls", **variables) == said("ls", built)
+    assert said("show", TAP, "orders", **variables) == said("show", built, TAP, "orders")
+    assert said("show", built, TAP, "orders", SINGERLAKE_ROOT="elsewhere")
+    short = run("show", TAP, **variables)
+    assert (short.exit_code, "Missing argument STREAM" in short.stderr) == (2, True)
+
+
+def test_storage_options_come_from_the_environment_or_a_file(built: Path, tmp_path: Path) -> None:
+    file = tmp_path / "options.json"
+    file.write_text('{"key": "top-secret"}')
+    for given in ('{"key": "top-secret"}', f"@{file}"):
+        by_variable = run("ls", built, SINGERLAKE_STORAGE_OPTIONS=given)
+        by_option = run("ls", built, "--storage-options", given)
+        for result in (by_variable, by_option):
+            assert result.exit_code == 2
+            assert "takes no storage_options (key)" in result.stderr
+            assert "top-secret" not in result.output
+
+
+def test_a_lake_in_a_bucket_is_reached_by_a_file_of_options(
+    moto_server: S3Server, tmp_path: Path
+) -> None:
+    url = f"s3://{moto_server.new_bucket()}/lake"
+    file = tmp_path / "options.json"
+    file.write_text(json.dumps(moto_server.storage_options()))
+    with open_lake(url, create=True, **moto_server.storage_options()).writer(TAP) as writer:
+        writer.write(b'{"type": "SCHEMA", "stream": "orders", "schema": {}}')
+        writer.write(b'{"type": "RECORD", "stream": "orders", "record": {"id": 1}}')
+    given = ("--storage-options", f"@{file}")
+    assert told("ls", url, *given)["taps"][0]["records"] == 1
+    assert said("cat", TAP, "orders", *given, SINGERLAKE_ROOT=url) == '{"id": 1}\n'
+    assert told("doctor", url, "--read-only", *given)["credentials"][:2] == [
+        "storage option key",
+        "storage option secret",
+    ]
+
+
+@pytest.mark.parametrize("command", ["ls", "check", "rebuild", "vacuum", "du", "log"])
+@pytest.mark.parametrize("pair", ["create=true", "url=x", "store=x"])
+def test_storage_options_are_no_arguments_of_ours(tmp_path: Path, command: str, pair: str) -> None:
+    result = run(command, tmp_path, "-o", pair)
+    assert result.exit_code == 2
+    assert isinstance(result.exception, SystemExit)  # else a user would see a traceback
+    assert "BadLocation" in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_storage_options_of_the_wrong_kind_get_one_clear_line() -> None:
+    result = run("ls", "s3://bucket", "-o", "client_kwargs=3")
+    assert result.exit_code == 2
+    assert isinstance(result.exception, SystemExit)
+    assert result.stderr.startswith("Error: BadLocation: ")
+
+
+def test_names_that_the_locale_does_not_hold_are_printed_all_the_same(built: Path) -> None:
+    command = [sys.executable, "-m", "singerlake.cli", "show", str(built), TAP, "orders"]
+    shown = subprocess.run(command, capture_output=True, env={"PYTHONIOENCODING": "ascii"})
+    assert shown.returncode == 0, shown.stderr
+    assert b"\\u2588" in shown.stdout
+
+
+HEAVY = {
+    "aiobotocore",
+    "aiohttp",
+    "botocore",
+    "fsspec",
+    "jinja2",
+    "numpy",
+    "pandas",
+    "py4j",
+    "pyarrow",
+    "pyspark",
+    "s3fs",
+    "singer_sdk",
+}
+
+
+def test_it_starts_quickly() -> None:
+    """Counted in modules, since clocks differ: half a second is good for several hundred."""
+    code = "import json, sys, singerlake.cli; print(json.dumps(list(sys.modules)))"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    modules = json.loads(shown.stdout)
+    assert not HEAVY & {name.partition(".")[0] for name in modules}
+    assert len(modules) < 500
+
+
+def test_a_command_that_needs_no_more_imports_no_more(built: Path) -> None:
+    code = (
+        "import sys; from singerlake.cli import main\n"
+        f"main(['ls', {str(built)!r}], standalone_mode=False)\n"
+        "print('MODULES', *sys.modules)"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    modules = shown.stdout.rpartition("MODULES")[2].split()
+    assert not HEAVY & {name.partition(".")[0] for name in modules}
+
+
+def test_json_of_every_look_is_json(built: Path) -> None:
+    for arguments in (("ls",), ("du",), ("show", TAP, "orders"), ("diff", TAP, "orders")):
+        command, *rest = arguments
+        assert told(command, built, *rest)
+
+
+def test_a_fault_of_ours_is_no_finding(monkeypatch: pytest.MonkeyPatch, built: Path) -> None:
+    """A nightly check that stumbles must not look like damage."""
+
+    def stumble(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr("singerlake.cli.check.run_check", stumble)
+    result = run("check", str(built))
+    assert result.exit_code == 70
+    assert "ZeroDivisionError: a bug" in result.stderr
+    assert "please report it" in result.stderr

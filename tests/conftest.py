@@ -1,0 +1,28 @@
+"""Fixtures that every test may use. A server starts when a test first asks for it, per worker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import hypothesis
+import pytest
+
+from tests.servers import S3Server, run_moto, run_seaweedfs
+
+# Machines that run tests are busy: a slow example is no failure, pytest's timeout is enough.
+hypothesis.settings.register_profile("singerlake", deadline=None, print_blob=True)
+hypothesis.settings.load_profile("singerlake")
+
+
+@pytest.fixture(scope="session")
+def seaweedfs() -> Iterator[S3Server]:
+    """A real S3 server whose conditional writes are atomic: for races, crashes and locks."""
+    with run_seaweedfs() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def moto_server() -> Iterator[S3Server]:
+    """A light S3 server whose conditional writes are not atomic: for one writer at a time."""
+    with run_moto() as server:
+        yield server

@@ -1,0 +1,144 @@
+"""What the how-to guides and the operations pages tell people to run, as far as it can run here."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from singerlake import Lake, check, open_lake
+from tests.servers import S3Server
+
+DOCS = Path(__file__).parents[2] / "docs"
+TAP = "tap-github--meltanolabs"
+
+
+def blocks(page: str, language: str) -> list[str]:
+    text = (DOCS / page).read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.M | re.S)
+
+
+def commit(lake: Lake, number: int) -> None:
+    with lake.writer(TAP) as writer:
+        writer.write(b'{"type":"SCHEMA","stream":"issues","schema":{"type":"object"}}')
+        writer.write(b'{"type":"RECORD","stream":"issues","record":{"id":%d}}' % number)
+        writer.commit()
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    made = open_lake(tmp_path / "lake", create=True)
+    commit(made, 1)
+    return made
+
+
+def run(script: str, lake: Lake) -> str:
+    done = subprocess.run(
+        ["bash", "-c", f"set -euo pipefail\n{script}"],
+        env={
+            "PATH": f"{sysconfig.get_path('scripts')}:/usr/local/bin:/usr/bin:/bin",
+            "SINGERLAKE_ROOT": lake.store.url,
+        },
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, f"{script}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+@pytest.mark.skipif(
+    shutil.which("jq") is None or sys.platform != "linux", reason="needs jq and GNU date"
+)
+def test_watching(lake: Lake) -> None:
+    scripts = [script for script in blocks("how-to/watch.md", "sh") if not script.startswith("0 ")]
+    assert len(scripts) == 3
+    late, whole, cheap = (run(script, lake) for script in scripts)
+    assert late == ""
+    assert whole == "true\n"
+    assert json.loads(cheap)["objects"] > 0
+
+
+def test_watching_in_python(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
+    (script,) = blocks("how-to/watch.md", "python")
+    exec(script.replace("s3://bucket/lake", lake.store.url), {})
+    assert capsys.readouterr().out == "True []\n"
+
+
+def test_annotating(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
+    (script,) = blocks("how-to/annotate.md", "sh")
+    shown = run(script.replace("s3://bucket/lake", lake.store.url), lake)
+    assert "personal-data" in shown
+    (script,) = blocks("how-to/annotate.md", "python")
+    exec(script.replace("s3://bucket/lake", lake.store.url), {})
+    assert capsys.readouterr().out == "the web team\n"
+
+
+@pytest.mark.parametrize("page", ["how-to/vacuum.md", "operations/recovery.md"])
+def test_commands_are_those_there_are(page: str, lake: Lake) -> None:
+    """With what only one machine can do, and what needs Spark, left out."""
+    for line in "".join(blocks(page, "sh")).splitlines():
+        if line.startswith("singerlake") and "spark://" not in line:
+            command = line.partition("#")[0].replace("s3://bucket/lake", lake.store.url)
+            run(command.replace("TAP", TAP).replace("STREAM", "issues"), lake)
+
+
+def test_copying_a_lake_that_is_being_written(lake: Lake, tmp_path: Path) -> None:
+    commands = "".join(blocks("how-to/move.md", "sh")).replace("\\\n", " ").splitlines()
+    first, second = (line for line in commands if "s3://backup/lake" in line)
+    source, target = Path(lake.store.url), tmp_path / "backup"
+    sync(source, target, first)
+    commit(lake, 2)
+    sync(source, target, second)
+    copy = open_lake(target)
+    assert {finding.code for finding in check(copy.store).findings} == {"orphan-file"}
+    assert check(copy.store, fix=True).fixed
+    assert [row["id"] for row in copy.stream(TAP, "issues").snapshot().records()] == [1, 2]
+
+
+def sync(source: Path, target: Path, command: str) -> None:
+    """As `aws s3 sync` does: of the filters that match, the last one counts."""
+    words = shlex.split(command)
+    filters = [(words[n], words[n + 1]) for n, word in enumerate(words) if word.endswith("clude")]
+    for path in sorted(source.rglob("*")):
+        key = path.relative_to(source).as_posix()
+        hits = [kind for kind, pattern in filters if fnmatch.fnmatchcase(key, pattern)]
+        if path.is_file() and not (hits and hits[-1] == "--exclude"):
+            (target / key).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target / key)
+
+
+def test_the_rule_for_old_versions_is_one_that_s3_takes(moto_server: S3Server) -> None:
+    page = (DOCS / "operations" / "lifecycle.md").read_text(encoding="utf-8")
+    match = re.search(r"<!-- lifecycle -->\n```json\n(.*?)```", page, re.S)
+    assert match
+    rules: dict[str, Any] = json.loads(match[1])
+    client, bucket = moto_server.client(), moto_server.new_bucket()
+    versioning = {"Status": "Enabled"}
+    client.put_bucket_versioning(Bucket=bucket, VersioningConfiguration=versioning)
+    client.put_bucket_lifecycle_configuration(Bucket=bucket, LifecycleConfiguration=rules)
+    found = client.get_bucket_lifecycle_configuration(Bucket=bucket)["Rules"]
+    assert found[0]["NoncurrentVersionExpiration"] == {"NoncurrentDays": 30}
+
+
+def test_a_lake_works_on_a_versioned_bucket(moto_server: S3Server) -> None:
+    client, bucket = moto_server.client(), moto_server.new_bucket()
+    versioning = {"Status": "Enabled"}
+    client.put_bucket_versioning(Bucket=bucket, VersioningConfiguration=versioning)
+    lake = open_lake(f"s3://{bucket}/lake", create=True, **moto_server.storage_options())
+    for number in range(3):
+        commit(lake, number)
+    assert check(lake.store).clean
+    versions = client.list_object_versions(Bucket=bucket)
+    manifests = [row for row in versions["Versions"] if row["Key"].endswith("manifest.json")]
+    assert len(manifests) == 4, "the page says that a commit leaves one"
+    locks = [row for row in versions["DeleteMarkers"] if row["Key"].endswith(".lock")]
+    assert len(locks) == 3

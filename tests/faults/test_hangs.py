@@ -1,0 +1,95 @@
+"""Requests that really hang: the store's own time limit ends them, and they may arrive later."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+import pytest
+
+from singerlake.errors import SingerlakeError
+from singerlake.lake import check
+from singerlake.store import Retrying, RetryPolicy, Store
+from singerlake.store.time_limited import TimeLimited
+from tests.faults.result import Line
+from tests.faults.scale import scaled
+from tests.lake.faulty_store import Intercepting
+from tests.lake.landing import QUICK, codes, copy_of, land, land_each, new_store, numbers_in
+
+SUITE = "Hangs"
+LIMIT = 0.05
+
+Result = TypeVar("Result")
+
+
+class Hanging(Intercepting):
+    """Its N-th request hangs until it is let go, before or after it was done."""
+
+    def __init__(self, inner: Store, at: int, after: bool) -> None:
+        super().__init__(inner)
+        self._at, self._after, self._requests = at, after, 0
+        self._let_go = threading.Event()
+        self._ended = threading.Event()
+        self.struck = False
+
+    def around(self, method: str, key: str, call: Callable[[], Result]) -> Result:
+        self._requests += 1
+        if self._requests != self._at:
+            return call()
+        self.struck = True
+        try:
+            if not self._after:
+                self._let_go.wait()
+                return call()
+            result = call()
+            self._let_go.wait()
+            return result
+        finally:
+            self._ended.set()
+
+    def let_go(self) -> None:
+        self._let_go.set()
+        if self.struck:
+            assert self._ended.wait(60)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("attempts", [1, 3])
+def test_a_request_that_hangs_loses_and_doubles_nothing(attempts: int, after: bool) -> None:
+    """With retries the commit succeeds; without, it may fail, and is made again."""
+    line = Line(
+        SUITE,
+        f"{'after' if after else 'before'} the request was done, {attempts} attempts",
+        "tests/faults/test_hangs.py",
+    )
+    base = new_store()
+    land(base, [0])
+    at = 0
+    struck = True
+    while struck:
+        at += scaled(2, 1)
+        store = copy_of(base)
+        hanging = Hanging(store, at, after)
+        limited = Retrying(TimeLimited(hanging, LIMIT), RetryPolicy(attempts), sleep=lambda _: None)
+        sent = 1
+        try:
+            land_each(limited, [1, 2], times=QUICK)
+        except SingerlakeError:
+            assert attempts == 1
+            sent = 2
+            land_each(store, [1, 2], times=QUICK)
+        hanging.let_go()
+        struck = hanging.struck
+        there = numbers_in(store)
+        assert {0, 1, 2} <= set(there)
+        assert there.count(1) <= sent
+        assert there.count(2) <= sent
+        assert set(codes(check(store, fix=True, times=QUICK))) <= {"orphan-file", "stale-lock"}
+        assert check(store, times=QUICK).clean
+        line.replays += len(numbers_in(store)) - 3
+        line.runs += 1
+        line.faults += struck
+    assert line.faults > 3
+    line.keep()

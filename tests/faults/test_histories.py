@@ -1,0 +1,93 @@
+"""Random histories against a reference: what no one thought of."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterable
+from typing import Any
+from unittest import mock
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from singerlake.lake import Snapshot, retired
+from tests.faults import variant
+from tests.faults.history import History
+from tests.faults.result import Line
+from tests.faults.scale import scaled
+
+SUITE = "Histories"
+PARTS = scaled(1, 4)
+EXAMPLES = scaled(60, 300)
+STEPS = 30
+
+
+def run(machine: type[History], examples: int, phases: Iterable[Phase] = tuple(Phase)) -> None:
+    run_state_machine_as_test(
+        machine,
+        settings=settings(
+            max_examples=examples,
+            stateful_step_count=STEPS,
+            deadline=None,
+            database=None,
+            phases=phases,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_every_history_is_that_of_the_reference(part: int) -> None:
+    line = Line(
+        SUITE,
+        f"writers, readers, vacuum, purge, rebuild, check, fix ({part + 1} of {PARTS})",
+        "tests/faults/test_histories.py",
+        bounds=f"up to {STEPS} steps",
+    )
+
+    class Counted(History):
+        def teardown(self) -> None:
+            line.runs += 1
+            line.faults += self.counted["faults"]
+            super().teardown()
+
+    run(Counted, EXAMPLES)
+    line.keep()
+
+
+def merges_forgotten() -> contextlib.AbstractContextManager[Any]:
+    """A rebuild without a manifest takes a merged file, and the files it was made from too."""
+    return mock.patch.object(retired, "by_listing", return_value=(set(), {}))
+
+
+def merged_parts_ignored() -> contextlib.AbstractContextManager[Any]:
+    """A reader that goes on within a merged file gets all of it."""
+    return mock.patch.object(Snapshot, "lines", lambda self, file, *_: _lines(self, file))
+
+
+_lines = Snapshot.lines
+
+CONTROLS: list[variant.Broken] = [
+    variant.conflict_for_a_lost_answer,
+    variant.success_for_a_lost_answer,
+    variant.the_manifest_before_the_file,
+    merges_forgotten,
+    merged_parts_ignored,
+]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_each_broken_variant_is_seen() -> None:
+    line = Line(SUITE, "controls", "tests/faults/test_histories.py -k broken")
+    for broken in CONTROLS:
+        began = time.monotonic()
+        with broken(), pytest.raises(AssertionError):
+            run(History, 1000, [Phase.generate])
+        line.controls += 1
+        print(broken.__name__, "seen after", round(time.monotonic() - began, 1), "s")
+    line.keep()

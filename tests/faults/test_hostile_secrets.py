@@ -1,0 +1,174 @@
+"""A secret that is given to a run is in nothing that the run writes.
+
+It is planted where people put it: in a file of settings, in an option, in the environment. Then
+every command runs with its log at its most talkative, and everything is searched: the objects in
+the bucket, what was printed, and every file below the folders that a process may write to.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from singerlake.store import Store, open_store
+from tests.faults.result import Line
+from tests.faults.scale import scaled
+from tests.servers import REGION, S3Server
+
+SECRET = "planted/Secret+7kQ2mX9vR4"
+TOKEN = "planted.Token=5hT8wZ1cB6nL3"
+TAP = "tap-shop--sample"
+SAMPLE = Path(__file__).parents[2] / "singerlake" / "cli" / "shop.singer"
+SUITE = "Secrets"
+
+
+def forms(secret: str) -> Iterator[bytes]:
+    """The secret as it is, and as it may be written."""
+    raw = secret.encode()
+    yield raw
+    yield raw.hex().encode()
+    yield quote(secret, safe="").encode()
+    yield json.dumps(secret)[1:-1].replace("/", "\\/").encode()
+    for shift in range(3):  # base64 of it inside something longer
+        text = base64.b64encode(b"\0" * shift + raw)
+        yield text[4 if shift else 0 : -4]
+
+
+def leaks(data: bytes) -> list[bytes]:
+    return [form for secret in (SECRET, TOKEN) for form in forms(secret) if form in data]
+
+
+def options(server: S3Server) -> dict[str, Any]:
+    client = {"endpoint_url": server.endpoint, "region_name": REGION}
+    return {"key": "planted", "secret": SECRET, "token": TOKEN, "client_kwargs": client}
+
+
+def environment(server: S3Server) -> dict[str, str]:
+    return {
+        "AWS_ACCESS_KEY_ID": "planted",
+        "AWS_SECRET_ACCESS_KEY": SECRET,
+        "AWS_SESSION_TOKEN": TOKEN,
+        "AWS_ENDPOINT_URL": server.endpoint,
+        "AWS_DEFAULT_REGION": REGION,
+    }
+
+
+class Run:
+    """Processes whose every file is below one folder, but for the settings."""
+
+    def __init__(self, folder: Path, env: dict[str, str]) -> None:
+        self.folder = folder
+        folder.mkdir()
+        own = {"HOME": str(folder), "TMPDIR": str(folder), "LOGLEVEL": "DEBUG"}
+        keep = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
+        self.env = {**keep, **own, **env}
+        self.printed: dict[str, bytes] = {}
+
+    def __call__(self, module: str, *arguments: str, given: bytes = b"") -> int:
+        command = [sys.executable, "-m", module, *arguments]
+        done = subprocess.run(
+            command, input=given, capture_output=True, env=self.env, cwd=self.folder, timeout=120
+        )
+        self.printed[f"{len(self.printed)}: {module} {arguments}"] = done.stdout + done.stderr
+        return done.returncode
+
+    def written(self) -> Iterator[tuple[str, bytes]]:
+        yield from self.printed.items()
+        for path in self.folder.rglob("*"):
+            if path.is_file():
+                yield str(path), path.read_bytes()
+
+
+COMMANDS = (
+    ("ls",),
+    ("show", TAP, "orders"),
+    ("cat", TAP, "orders"),
+    ("diff", TAP, "orders"),
+    ("log",),
+    ("du",),
+    ("rebuild",),
+    ("vacuum", "--apply", "--here"),
+    ("vacuum", "--purge"),
+    ("check",),
+    ("doctor",),
+)
+
+
+def everything(run: Run, root: str, settings: tuple[str, ...], config: tuple[str, ...]) -> None:
+    """Land, replay, look, mend and publish; then the same with what fails."""
+    assert run("target_singerlake", *config, given=SAMPLE.read_bytes()) == 0
+    assert run("tap_singerlake", *config) == 0
+    for words in COMMANDS if settings else scaled(COMMANDS[-2:], COMMANDS):
+        code = run("singerlake.cli", "-v", words[0], root, *words[1:], *settings)
+        assert code in (0, 1), list(run.printed.values())[-1]
+    out = str(run.folder / "site")
+    assert run("singerlake.cli", "-v", "site", "build", root, "--out", out, *settings) == 0
+    nowhere = root.replace("//", "//no-such-")
+    assert run("singerlake.cli", "-v", "ls", nowhere, *settings) != 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("place", ["settings", "environment"])
+def test_a_planted_secret_is_in_nothing_that_a_run_writes(
+    moto_server: S3Server, tmp_path: Path, place: str
+) -> None:
+    bucket = moto_server.new_bucket()
+    root = f"s3://{bucket}/lake"
+    row = Line(SUITE, f"planted in the {place}", f"{__name__.replace('.', '/')}.py")
+    body: dict[str, Any] = {"lake_root": root, "tap_id": TAP}
+    settings: tuple[str, ...] = ()
+    env = environment(moto_server)
+    if place == "settings":
+        body["storage_options"] = options(moto_server)
+        (tmp_path / "options.json").write_text(json.dumps(options(moto_server)))
+        settings = ("--storage-options", f"@{tmp_path / 'options.json'}")
+        env = {}
+    (tmp_path / "config.json").write_text(json.dumps(body))
+    run = Run(tmp_path / "run", env)
+    everything(run, root, settings, ("--config", str(tmp_path / "config.json")))
+    client = moto_server.client()
+    objects = client.list_objects_v2(Bucket=bucket)["Contents"]
+    found = [
+        (key, client.get_object(Bucket=bucket, Key=key)["Body"].read())
+        for key in (one["Key"] for one in objects)
+    ]
+    for where, data in (*run.written(), *found):
+        row.runs += 1
+        assert leaks(data) == [], where
+        assert leaks(where.encode()) == [], where
+    assert row.runs > 20
+    row.faults = 1
+    row.keep()
+
+
+def test_control_each_form_of_a_secret_is_seen() -> None:
+    for form in (SECRET.encode(), base64.b64encode(b"x:" + SECRET.encode()), quote(TOKEN).encode()):
+        assert leaks(b"before " + form + b" after")
+
+
+def test_what_goes_to_executors_has_the_secret_only_where_it_was_given_to_the_store(
+    moto_server: S3Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With credentials of the environment's, or of a role, none is in what Spark sends around."""
+    for name, value in environment(moto_server).items():
+        monkeypatch.setenv(name, value)
+    root = f"s3://{moto_server.new_bucket()}/lake"
+    stores: list[Store] = [open_store(root), open_store(root, {"anon": False})]
+    for store in stores:
+        store.promise()
+        assert leaks(pickle.dumps(store)) == []
+        assert leaks(repr(store).encode()) == []
+    given = open_store(root, options(moto_server))
+    assert leaks(pickle.dumps(given)), "an executor has to have it from somewhere"
+    assert leaks(repr(given).encode()) == []

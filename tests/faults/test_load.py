@@ -1,0 +1,26 @@
+"""Many writers that never pause, each a process: what the benchmark measures is also all there."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.load import LOADS, Load, measure
+from tests.faults.result import Line
+from tests.faults.scale import scaled
+from tests.servers import S3Server
+
+THESE = scaled((Load("4 writers on 2 streams", 4, 2),), LOADS)
+SECONDS = scaled(3.0, 60.0)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("load", THESE, ids=lambda load: load.name)
+def test_under_load_every_commit_is_there_once(load: Load, seaweedfs: S3Server) -> None:
+    line = Line("Load", load.name, "tests/faults/test_load.py", bounds=f"for {SECONDS:.0f} s")
+    found = measure(seaweedfs, load, SECONDS)
+    assert [told.error for told in found.told if told.error] == []
+    assert (found.missing, found.errors) == (0, 0)
+    line.runs = len(found.latencies)
+    assert line.runs >= load.writers
+    line.keep()

@@ -1,0 +1,150 @@
+"""Broken variants of the product: the controls. A suite that cannot see them proves nothing.
+
+Some are stores that keep a condition less, the others are patches of the product's code.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from singerlake.errors import OutcomeUnknown
+from singerlake.lake import commit, lock, merge, upload
+from singerlake.store import Promise, StoreWrapper
+from tests.faults.truth import Shelf
+
+Broken = Callable[[], contextlib.AbstractContextManager[Any]]
+
+
+class ManifestOverwritten(Shelf):
+    """The manifest is put whatever lies there: the lock alone keeps writers apart."""
+
+    def replace(self, key: str, data: bytes, version: str) -> str:
+        if key.endswith("manifest.json"):
+            version = self.read(key).version
+        return super().replace(key, data, version)
+
+
+class PublishedOverwritten(Shelf):
+    """What a projection publishes is put whatever another run has published since."""
+
+    def replace(self, key: str, data: bytes, version: str) -> str:
+        if key.endswith("published.json"):
+            version = self.read(key).version
+        return super().replace(key, data, version)
+
+
+class ManifestMadeAnew(Shelf):
+    """The first manifest of a stream is put whatever lies there."""
+
+    def create(self, key: str, data: bytes | Path) -> str:
+        if key.endswith("manifest.json"):
+            self.delete(key)
+        return super().create(key, data)
+
+
+class FilesOverwritten(Shelf):
+    """A Singer file is put whatever lies there: a name without a suffix of its own."""
+
+    def create(self, key: str, data: bytes | Path) -> str:
+        if key.endswith(".singer.gz"):
+            self.delete(key)
+        return super().create(key, data)
+
+
+class Weak(Shelf):
+    """Not broken: a store that promises less, so that the writer looks again."""
+
+    def promise(self) -> Promise:
+        return Promise.BEST_EFFORT
+
+
+class _Believing(StoreWrapper):
+    def replace(self, key: str, data: bytes, version: str) -> str:
+        try:
+            return super().replace(key, data, version)
+        except OutcomeUnknown:
+            return "believed"
+
+
+class _Deferring(StoreWrapper):
+    """Uploads a Singer file only when the manifest names it."""
+
+    def create(self, key: str, data: bytes | Path) -> str:
+        if not key.endswith(".singer.gz"):
+            return super().create(key, data)
+        self._deferred = key, data
+        return "later"
+
+    def replace(self, key: str, data: bytes, version: str) -> str:
+        answer = super().replace(key, data, version)
+        if key.endswith("manifest.json"):
+            super().create(*self._deferred)
+        return answer
+
+
+def the_manifest_before_the_file() -> contextlib.AbstractContextManager[Any]:
+    land = upload.land
+    return mock.patch.object(upload, "land", lambda store, *rest: land(_Deferring(store), *rest))
+
+
+def conflict_for_a_lost_answer() -> contextlib.AbstractContextManager[Any]:
+    """Nobody looks whether the commit is there already: it is made again."""
+    replace = commit.replace
+
+    def again(store: Any, keys: Any, head: Any, update: Any, is_done: Any, times: Any) -> Any:
+        return replace(store, keys, head, update, lambda now: False, times)
+
+    return mock.patch.object(commit, "replace", again)
+
+
+def success_for_a_lost_answer() -> contextlib.AbstractContextManager[Any]:
+    """Nobody looks whether the commit is there: it is taken for granted."""
+    land = upload.land
+    return mock.patch.object(upload, "land", lambda store, *rest: land(_Believing(store), *rest))
+
+
+def another_file_for_ours() -> contextlib.AbstractContextManager[Any]:
+    """What lies under the name already is taken for our own upload."""
+    return mock.patch.object(upload, "_is_ours", return_value=True)
+
+
+def a_vacuum_that_requires_nothing() -> contextlib.AbstractContextManager[Any]:
+    """The merged file is put in place whatever became of the files it was made from."""
+
+    def placed(rows: list[Any], replacements: list[Any], keys: Any) -> list[Any]:
+        for item in replacements:
+            paths = {file.path for file in item.files}
+            at = next((at for at, row in enumerate(rows) if row.path in paths), len(rows))
+            others = (row for row in rows[at:] if row.path not in paths)
+            rows = [*rows[:at], item.merged, *others]
+        return rows
+
+    return mock.patch.object(merge, "_with", placed)
+
+
+@contextlib.contextmanager
+def segments_listed_too_late() -> Iterator[None]:
+    """A clean-up lists the segments after its put, not before: some are those of writers."""
+    module: Any = importlib.import_module("singerlake.lake.rebuild")
+    remove = module.remove_orphan_segments
+
+    def late(store: Any, keys: Any, listed: Any, manifest: Any) -> int:
+        return int(remove(store, keys, module.list_segments(store, keys), manifest))
+
+    with mock.patch.object(module, "remove_orphan_segments", late):
+        yield
+
+
+def orphans_left() -> contextlib.AbstractContextManager[Any]:
+    """A fix that does not adopt the file of an interrupted commit."""
+    return mock.patch.object(commit, "adopt", return_value=[])
+
+
+def no_lock() -> contextlib.AbstractContextManager[Any]:
+    """Not broken: the lock is a courtesy, and the commit is what is safe."""
+    return mock.patch.object(lock, "held", return_value=contextlib.nullcontext())

@@ -1,0 +1,83 @@
+"""Lakes that earlier versions wrote stay readable: one of each format version is kept here.
+
+`expected.json` beside each has the lines of every stream, in order, as they were sent.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from singerlake import Stream, check, open_lake, rebuild
+from singerlake.format.keys import StreamKeys
+from singerlake.lake import Bookmark
+from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
+
+LAKES = sorted((Path(__file__).parent.parent / "lakes").iterdir())
+
+
+@pytest.fixture(params=LAKES, ids=lambda path: path.name)
+def root(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(request.param, tmp_path / "lake"))
+
+
+def lines(stream: Stream) -> list[str]:
+    taken = stream.snapshot()
+    every = (line.decode() for file in taken.files() for line in taken.lines(file))
+    return [line for line in every if json.loads(line)["type"] != "SCHEMA"]
+
+
+def streams(root: Path) -> dict[str, list[str]]:
+    return {
+        f"{tap.tap_id}|{stream.name}": lines(stream)
+        for tap in open_lake(root).taps()
+        for stream in tap.streams()
+    }
+
+
+def expected(root: Path) -> dict[str, list[str]]:
+    return dict(json.loads((root / "expected.json").read_text(encoding="utf-8")))
+
+
+def test_every_line_is_read_in_its_order(root: Path) -> None:
+    assert streams(root) == expected(root)
+
+
+def test_its_check_is_clean(root: Path) -> None:
+    assert check(open_lake(root).store).findings == []
+
+
+def test_its_bookmarks_count(root: Path) -> None:
+    taken = open_lake(root).stream("tap-shop--sample", "orders").snapshot()
+    assert [file.sequence for file in taken.since(Bookmark(taken.manifest.log_id, 18))] == [19, 20]
+
+
+def test_what_people_wrote_in_it_stays(root: Path) -> None:
+    rebuild(open_lake(root).store)
+    assert open_lake(root).annotations()["tap-shop--sample"]["owner"] == "the shop team"
+    assert streams(root) == expected(root)
+
+
+def test_a_rebuild_from_the_files_alone_finds_every_line(root: Path) -> None:
+    for document in [*root.rglob("manifest.json"), *root.rglob("catalogue.json")]:
+        document.unlink()
+    rebuild(open_lake(root).store)
+    assert {name: sorted(lines) for name, lines in streams(root).items()} == {
+        name: sorted(lines) for name, lines in expected(root).items()
+    }
+    assert check(open_lake(root).store).clean
+
+
+def test_a_vacuum_and_a_purge_of_it_lose_nothing(root: Path) -> None:
+    store = open_lake(root).store
+    for tap in open_lake(root).taps():
+        for stream in tap.streams():
+            keys = StreamKeys(tap.tap_id, stream.name)
+            vacuum(store, keys, VacuumOptions())
+            purge(store, keys, timedelta(0))
+    assert streams(root) == expected(root)
+    assert check(store).findings == []

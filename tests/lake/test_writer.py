@@ -1,0 +1,201 @@
+"""What a writer refuses, and that what failed once is never followed by a success."""
+
+from __future__ import annotations
+
+import errno
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from singerlake.errors import ConfigError, StoreError
+from singerlake.format import compression
+from singerlake.lake import WriterOptions, open_on, spool
+from singerlake.lake.spool import Compressor
+from singerlake.store import Store
+from tests.lake.faulty_store import UPLOAD, Intercepting, Result
+from tests.lake.landing import (
+    TAP,
+    new_store,
+    objects_in,
+    options,
+    record_line,
+    schema_line,
+)
+
+OTHER = "customers"
+CHUNKS = 6000  # records: more than two chunks for the compressor
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"compression_level": 0},
+        {"compression_level": 10},
+        {"uploads": 0},
+        {"max_file_bytes": 0},
+    ],
+)
+def test_options_out_of_range_are_refused_by_name(options: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=f"{next(iter(options))} is .*: expected"):
+        WriterOptions(**options)
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.001)
+
+
+def write_chunks(store: Store, all_sent: threading.Event) -> None:
+    """A file of several chunks; the event tells once each of them waits for the compressor."""
+    with open_on(store, create=True).writer(TAP, options=options()) as writer:
+        writer.write(schema_line())
+        for number in range(CHUNKS):
+            writer.write(record_line(number))
+        all_sent.set()
+
+
+def test_a_chunk_that_could_not_be_compressed_stops_the_commit_though_later_ones_could(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store, all_sent, failed = new_store(), threading.Event(), threading.Event()
+    member = compression.member
+
+    def failing_once(data: bytes, level: int, name: str = "") -> bytes:
+        if not name and not failed.is_set():
+            failed.set()
+            assert all_sent.wait(60)
+            raise MemoryError("on purpose")
+        return member(data, level, name)
+
+    monkeypatch.setattr(compression, "member", failing_once)
+    with pytest.raises(MemoryError, match="on purpose"):
+        write_chunks(store, all_sent)
+    assert objects_in(store, ".singer.gz") == []
+
+
+def test_a_disk_that_was_full_for_a_moment_leaves_no_hole_in_a_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store, all_sent = new_store(), threading.Event()
+    opened = Path.open
+    spills = 0
+
+    class FullOnce:
+        """A file that takes half of the second spill."""
+
+        def __init__(self, file: Any) -> None:
+            self._file = file
+
+        def __enter__(self) -> FullOnce:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            self._file.close()
+
+        def write(self, data: bytes) -> None:
+            nonlocal spills
+            spills += 1
+            if spills == 2:
+                self._file.write(bytes(data)[: len(data) // 2])
+                assert all_sent.wait(60)
+                raise OSError(errno.ENOSPC, "No space left on device")
+            self._file.write(data)
+
+    def opening(path: Path, mode: str = "r", *rest: Any, **named: Any) -> Any:
+        file = opened(path, mode, *rest, **named)
+        return FullOnce(file) if mode == "ab" else file
+
+    monkeypatch.setattr(spool, "IN_MEMORY", 1)
+    monkeypatch.setattr(Path, "open", opening)
+    with pytest.raises(ConfigError, match="No space left"):
+        write_chunks(store, all_sent)
+    assert spills >= 2
+    assert objects_in(store, ".singer.gz") == []
+
+
+class FullDisk(Intercepting):
+    """Refuses uploads while it is full; where `held` is set, only once that lets them go on."""
+
+    full = False
+    held: threading.Event | None = None
+
+    def around(self, method: str, key: str, call: Callable[[], Result]) -> Result:
+        if self.full and UPLOAD(method, key):
+            if self.held is not None:
+                assert self.held.wait(60)
+            raise StoreError("the disk is full, on purpose")
+        return call()
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["known by then", "known only later"])
+def test_a_commit_fails_where_an_earlier_flush_did_though_nobody_asked_for_its_result(
+    late: bool,
+) -> None:
+    store = FullDisk(new_store())
+    writer = open_on(store, create=True).writer(TAP, options=options())
+    writer.write(schema_line())
+    writer.write(record_line(1))
+    store.full, store.held = True, threading.Event()
+    flush = writer.flush()
+    if not late:
+        store.held.set()
+        until(flush.done)
+        store.full = False
+
+    def more() -> None:
+        writer.write(schema_line(OTHER))
+        writer.write(record_line(2, OTHER))
+        if store.held is not None:
+            store.held.set()
+        writer.commit()
+
+    try:
+        for work in (more, writer.commit, writer.flush):
+            with pytest.raises(StoreError, match="on purpose"):
+                work()
+    finally:
+        writer.close()
+
+
+def test_a_with_block_whose_earlier_flush_failed_ends_with_the_error() -> None:
+    store = FullDisk(new_store())
+
+    def work() -> None:
+        with open_on(store, create=True).writer(TAP, options=options()) as writer:
+            writer.write(schema_line())
+            writer.write(record_line(1))
+            store.full = True
+            until(writer.flush().done)
+            store.full = False
+
+    with pytest.raises(StoreError, match="on purpose"):
+        work()
+    assert objects_in(store, ".singer.gz") == []
+
+
+def test_a_second_commit_does_not_succeed_without_what_the_first_could_not_send(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = new_store()
+    writer = open_on(store, create=True).writer(TAP, options=options())
+
+    def refuse(*_: object) -> None:
+        raise MemoryError("on purpose")
+
+    try:
+        writer.write(schema_line())
+        writer.write(record_line(1))
+        with monkeypatch.context() as patch:
+            patch.setattr(Compressor, "submit", refuse)
+            with pytest.raises(MemoryError):
+                writer.commit()
+        with pytest.raises(MemoryError):
+            writer.commit()
+    finally:
+        writer.close()

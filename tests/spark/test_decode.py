@@ -1,0 +1,338 @@
+"""Decoding without Spark: what fits, what does not, and that both parsers say the same."""
+
+from __future__ import annotations
+
+import json
+import math
+from datetime import date, datetime, timezone
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from pyspark.sql.types import StructField, StructType
+
+from singerlake.errors import BadMessage, CorruptFile
+from singerlake.spark import types
+from singerlake.spark.decode import Decoder
+from singerlake.spark.files import arrow_schema
+from singerlake.spark.types import Type
+from singerlake.spark.wanted import FileFacts, Wanted
+from tests.spark.lakes import activate_line, record_line, schema_line
+
+UTC = timezone.utc
+METADATA = ("_position", "_record", "_corrupt_record")
+
+
+def decoder(columns: dict[str, Type], failfast: bool = False, metadata: Any = METADATA) -> Decoder:
+    fields = [StructField(name, types.to_spark(kind), True) for name, kind in columns.items()]
+    wanted = Wanted(tuple(columns.items()), metadata, failfast)
+    names = {"_position": types.LONG, "_time_extracted": types.TIMESTAMP, "_version": types.LONG}
+    fields += [
+        StructField(name, types.to_spark(names.get(name, types.STRING)), True) for name in metadata
+    ]
+    return Decoder(wanted, arrow_schema(StructType(fields)))
+
+
+def decoded(
+    columns: dict[str, Type], records: list[str], tolerant: bool = False, failfast: bool = False
+) -> list[dict[str, Any]]:
+    lines = [schema_line({}), *(record_line(record) for record in records)]
+    made = decoder(columns, failfast)
+    if tolerant:
+        made._blocks.rows = lambda *_: None  # type: ignore[method-assign]
+    batches = list(made.batches(FileFacts("the file", {}), [b"\n".join(lines) + b"\n"]))
+    return pa.Table.from_batches(batches, made.schema).to_pylist(maps_as_pydicts="strict")
+
+
+def value(kind: Type, text: str) -> Any:
+    """The one value, by the parser that decides; ... where it does not fit."""
+    [row] = decoded({"a": kind}, [f'{{"a":{text}}}'], tolerant=True)
+    return ... if row["_corrupt_record"] else row["a"]
+
+
+MOMENT = datetime(2026, 11, 16, 2, 54, 14, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "expected"),
+    [
+        (types.LONG, "5", 5),
+        (types.LONG, "5.0", 5),
+        (types.LONG, "5e3", 5000),
+        (types.LONG, str(2**63 - 1), 2**63 - 1),
+        (types.LONG, str(2**63), ...),
+        (types.LONG, "1e999999999", ...),
+        (types.LONG, "1.5", ...),
+        (types.LONG, '"5"', ...),
+        (types.LONG, "true", ...),
+        (types.LONG, "null", None),
+        (types.DOUBLE, "1", 1.0),
+        (types.DOUBLE, "0.1", 0.1),
+        (types.DOUBLE, "1e400", ...),
+        (types.DOUBLE, "Infinity", math.inf),
+        (types.DOUBLE, '"1.5"', 1.5),
+        (types.DOUBLE, '"x"', ...),
+        (types.DOUBLE, "true", ...),
+        (types.decimal(8, 2), "1.5", Decimal("1.50")),
+        (types.decimal(8, 2), '"1.50"', Decimal("1.50")),
+        (types.decimal(8, 2), "1.555", ...),
+        (types.decimal(8, 2), "1234567", ...),
+        (types.decimal(8, 2), "NaN", ...),
+        (types.decimal(38, 0), "9" * 38, Decimal("9" * 38)),
+        (types.decimal(38, 0), "1e38", ...),
+        (types.BOOLEAN, "false", False),
+        (types.BOOLEAN, "0", ...),
+        (types.STRING, '"é\\n"', "é\n"),
+        (types.STRING, "5", ...),
+        (types.STRING, '"\\ud800"', ...),
+        (types.TEXT, '"5"', "5"),
+        (types.TEXT, "5.0", "5.0"),
+        (types.TEXT, "12345678901234567890.123", "12345678901234567890.123"),
+        (types.JSON, '"5"', '"5"'),
+        (types.JSON, '{"a": [1.50, 1e2]}', '{"a": [1.50, 1e2]}'),
+        (types.JSON, '{"a": [1.50, NaN]}', '{"a":[1.50,NaN]}'),
+        (types.TIMESTAMP, '"2026-11-16T02:54:14Z"', MOMENT),
+        (types.TIMESTAMP, '"2026-11-16T04:54:14+02:00"', MOMENT),
+        (types.TIMESTAMP, '"2026-11-16 02:54:14"', MOMENT),
+        (types.TIMESTAMP, '"2026-11-16T02:54:14.0000005Z"', MOMENT.replace(microsecond=1)),
+        (types.TIMESTAMP, '"2026-11-16"', datetime(2026, 11, 16, tzinfo=UTC)),
+        (types.TIMESTAMP, '"0000-11-16T00:00:00Z"', ...),
+        (types.TIMESTAMP, '"2026-11-31T00:00:00Z"', ...),
+        (types.TIMESTAMP, "1700000000", ...),
+        (types.DATE, '"2026-11-16"', date(2026, 11, 16)),
+        (types.DATE, '"2026-11-16T00:00:00+02:00"', date(2026, 11, 16)),
+        (types.DATE, '"2026-11-16T01:00:00Z"', ...),
+        (types.DATE, "5", ...),
+        (types.array(types.LONG), "[1,null,3]", [1, None, 3]),
+        (types.array(types.LONG), "{}", ...),
+        (types.mapping(types.LONG), '{"x":1,"y":null}', {"x": 1, "y": None}),
+        (types.struct({"x": types.LONG}), '{"x":1,"z":2}', {"x": 1}),
+        (types.struct({"x": types.JSON}), '{"x":[NaN]}', {"x": "[NaN]"}),
+        (types.NULL, "null", None),
+        (types.NULL, "5", "5"),
+    ],
+)
+def test_what_fits(kind: Type, text: str, expected: Any) -> None:
+    assert value(kind, text) == expected
+
+
+def test_nan_fits_a_double() -> None:
+    assert math.isnan(value(types.DOUBLE, "NaN"))
+
+
+def test_only_the_part_that_does_not_fit_is_null() -> None:
+    columns = {"a": types.struct({"x": types.LONG, "y": types.array(types.LONG)}), "b": types.LONG}
+    record = '{"a": {"x": "no", "y": [1, "no"]}, "b": 7}'
+    [row] = decoded(columns, [record])
+    assert row["a"] == {"x": None, "y": [1, None]}
+    assert row["b"] == 7
+    assert row["_corrupt_record"] == record
+
+
+def test_failfast_names_the_file_and_the_line() -> None:
+    with pytest.raises(BadMessage, match=r"the file, line 3: a\.x does not fit"):
+        decoded(
+            {"a": types.struct({"x": types.LONG})},
+            ['{"a":{"x":1}}', '{"a":{"x":"secret"}}'],
+            failfast=True,
+        )
+
+
+@pytest.mark.parametrize("tolerant", [False, True])
+def test_what_is_no_record_is_no_row(tolerant: bool) -> None:
+    made = decoder({"a": types.LONG}, metadata=("_position", "_version", "_time_extracted"))
+    if tolerant:
+        made._blocks.rows = lambda *_: None  # type: ignore[method-assign]
+    lines = [
+        schema_line({}),
+        record_line({"a": 1}, version=7),
+        activate_line(7),
+        record_line({"a": "ACTIVATE_VERSION"} if tolerant else {"a": 2}),
+    ]
+    [batch] = made.batches(FileFacts("f", {}), [b"\n".join(lines)])
+    assert batch.column("_position").to_pylist() == [2, 4]
+    assert batch.column("_version").to_pylist() == [7, None]
+    assert batch.column("_time_extracted").to_pylist() == [datetime(2026, 1, 1, tzinfo=UTC)] * 2
+
+
+def test_a_line_that_is_no_message_is_kept_as_text() -> None:
+    made = decoder({"a": types.LONG})
+    lines = [schema_line({}), b'{"type":"RECORD"', record_line({"a": 1}), b'{"a":1}{"a":2}', b""]
+    [batch] = made.batches(FileFacts("f", {}), [b"\n".join(lines)])
+    assert batch.column("a").to_pylist() == [None, 1, None]
+    assert batch.column("_corrupt_record").to_pylist() == [
+        '{"type":"RECORD"',
+        None,
+        '{"a":1}{"a":2}',
+    ]
+
+
+@pytest.mark.parametrize("tolerant", [False, True])
+def test_properties_named_like_metadata(tolerant: bool) -> None:
+    names = ("type", "_position", "_record", "_time_extracted")
+    made = decoder({name: types.LONG for name in names}, metadata=("_version",))
+    if tolerant:
+        made._blocks.rows = lambda *_: None  # type: ignore[method-assign]
+    lines = [schema_line({}), record_line(dict.fromkeys(names, 7)), activate_line(1)]
+    [batch] = made.batches(FileFacts("f", {}), [b"\n".join(lines)])
+    assert batch.to_pylist() == [{**dict.fromkeys(names, 7), "_version": None}]
+
+
+def test_of_equal_keys_the_last_counts() -> None:
+    [row] = decoded({"a": types.LONG}, ['{"a":1,"a":2}'])
+    assert (row["a"], row["_corrupt_record"]) == (2, None)
+
+
+def test_a_file_without_its_schema_line_is_refused() -> None:
+    with pytest.raises(CorruptFile, match="expected the SCHEMA line first, found RECORD"):
+        list(decoder({}).batches(FileFacts("f", {}), [record_line({})]))
+
+
+def test_times_outside_the_wanted_ones_are_left_out() -> None:
+    wanted = Wanted((("a", types.LONG),), (), start=MOMENT, end=datetime(2026, 11, 17, tzinfo=UTC))
+    made = Decoder(wanted, arrow_schema(StructType([StructField("a", types.to_spark(types.LONG))])))
+    times = ["2026-11-16T02:54:13Z", "2026-11-16T02:54:14Z", "2026-11-17T00:00:00Z"]
+    lines = [schema_line({}), *(record_line({"a": n}, time) for n, time in enumerate(times))]
+    [batch] = made.batches(FileFacts("f", {}, in_time=False), [b"\n".join(lines)])
+    assert batch.column("a").to_pylist() == [1]
+
+
+def test_lines_of_a_merged_file_have_their_own_sequence() -> None:
+    fields = [StructField("_sequence", types.to_spark(types.LONG))]
+    made = Decoder(Wanted((), ("_sequence",)), arrow_schema(StructType(fields)))
+    lines = [schema_line({}), *(record_line({}) for _ in range(4))]
+    whole = FileFacts("f", {"_sequence": 9}, parts=((5, 1), (7, 3), (9, 2)))
+    [batch] = made.batches(whole, [b"\n".join(lines)])
+    assert batch.column("_sequence").to_pylist() == [5, 7, 7, 7]
+    part = FileFacts("f", {"_sequence": 9}, parts=((5, 1), (7, 3), (9, 2)), skipped=2)
+    [batch] = made.batches(part, [b"\n".join(lines)])
+    assert batch.column("_sequence").to_pylist() == [7, 7, 9, 9]
+
+
+SCALARS = {
+    "long": (types.LONG, st.integers(-(2**63), 2**63 - 1)),
+    "double": (types.DOUBLE, st.floats(allow_nan=False, allow_infinity=False) | st.integers()),
+    "decimal": (types.decimal(12, 3), st.decimals(-(10**8), 10**8, places=3).map(float)),
+    "boolean": (types.BOOLEAN, st.booleans()),
+    "string": (types.STRING, st.text(st.characters(exclude_categories=["Cs"]))),
+    "timestamp": (
+        types.TIMESTAMP,
+        st.datetimes(min_value=datetime(2, 1, 1), max_value=datetime(9998, 1, 1)).flatmap(
+            lambda m: st.sampled_from(["", "Z", "+02:00", "-0930", "+05"]).map(
+                lambda zone: m.isoformat() + zone
+            )
+        ),
+    ),
+    "date": (types.DATE, st.dates().map(date.isoformat)),
+    "text": (types.TEXT, st.integers() | st.text(st.characters(exclude_categories=["Cs"]))),
+    "json": (types.JSON, st.recursive(st.none() | st.integers() | st.text("ab"), st.lists)),
+}
+ANYTHING = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(st.characters(exclude_categories=["Cs"])),
+    st.lists(st.integers(), max_size=2),
+    st.dictionaries(st.sampled_from("xyz"), st.integers(), max_size=2),
+    st.sampled_from(["2026-11-16", "2026-11-16T02:54", "1e3", "1.", "+5", "2026-11-16T02:54:14z"]),
+)
+
+
+@st.composite
+def typed_values(draw: st.DrawFn, depth: int = 0) -> tuple[Type, st.SearchStrategy[Any]]:
+    """A type, and values that mostly fit it."""
+    shape = draw(st.sampled_from([*SCALARS, *(("array", "map", "struct") if depth < 2 else ())]))
+    if shape in SCALARS:
+        kind, values = SCALARS[shape]
+        return kind, st.none() | values
+    if shape == "struct":
+        names = draw(st.lists(st.sampled_from(["x", "y", "Größe", 'q"']), unique=True, min_size=1))
+        inner = {name: draw(typed_values(depth + 1)) for name in names}
+        values = st.fixed_dictionaries({}, optional={n: v for n, (_, v) in inner.items()})
+        return types.struct({n: k for n, (k, _) in inner.items()}), st.none() | values
+    kind, values = draw(typed_values(depth + 1))
+    if shape == "array":
+        return types.array(kind), st.none() | st.lists(values, max_size=3)
+    return types.mapping(kind), st.none() | st.dictionaries(
+        st.sampled_from(["a", "b", "é"]), values, max_size=3
+    )
+
+
+@given(st.data())
+def test_both_parsers_agree(data: st.DataObject) -> None:
+    names = data.draw(st.lists(st.sampled_from(["id", "a b", "é", 'q"']), unique=True, min_size=1))
+    columns = {name: data.draw(typed_values()) for name in names}
+    wild = data.draw(st.booleans())
+    records = [
+        {
+            name: data.draw(ANYTHING if wild and data.draw(st.booleans()) else values)
+            for name, (_, values) in columns.items()
+            if data.draw(st.integers(0, 9))
+        }
+        for _ in range(data.draw(st.integers(1, 4)))
+    ]
+    texts = [json.dumps(record, ensure_ascii=data.draw(st.booleans())) for record in records]
+    kinds = {name: kind for name, (kind, _) in columns.items()}
+    fast, tolerant = decoded(kinds, texts), decoded(kinds, texts, tolerant=True)
+    assert repr(fast) == repr(tolerant)
+    for row, text in zip(fast, texts, strict=True):
+        # Only Python's json reads these, and it does not tell where they stood.
+        assert row["_record"] == text or "NaN" in text or "Infinity" in text
+
+
+@st.composite
+def decimal_types(draw: st.DrawFn) -> Type:
+    precision = draw(st.integers(1, 38))
+    return types.decimal(precision, draw(st.integers(0, precision)))
+
+
+NUMBER_TEXTS = st.from_regex(
+    r"-?(0|[1-9][0-9]{0,45})(\.[0-9]{1,45})?([eE][+-]?[0-9]{1,3})?", fullmatch=True
+)
+
+
+@settings(max_examples=300)
+@given(decimal_types() | st.just(types.DOUBLE), st.lists(NUMBER_TEXTS, min_size=1, max_size=3))
+@example(types.decimal(38, 18), ["38930723119825515241071592"])
+@example(types.decimal(38, 18), ["1e30"])
+@example(types.decimal(38, 38), ["1e75"])
+@example(types.DOUBLE, ["1.7976931348623159e308"])
+@example(types.DOUBLE, ["9" * 400])
+def test_both_parsers_agree_on_numbers(kind: Type, texts: list[str]) -> None:
+    records = [f'{{"a":{text}}}' for text in texts]
+    fast, tolerant = decoded({"a": kind}, records), decoded({"a": kind}, records, tolerant=True)
+    assert repr(fast) == repr(tolerant)
+    for row, text in zip(fast, texts, strict=True):
+        assert row["a"] is None or kind == types.DOUBLE or row["a"] == Decimal(text)
+
+
+@pytest.mark.parametrize("text", ["0000-01-01", "0000-12-31T23:00:00Z"])
+def test_a_year_that_no_calendar_has_does_not_fit(text: str) -> None:
+    for kind in (types.DATE, types.TIMESTAMP):
+        [row] = decoded({"a": kind}, [f'{{"a":"{text}"}}'])
+        assert (row["a"], row["_corrupt_record"]) == (None, f'{{"a":"{text}"}}')
+
+
+def test_blocks_of_plain_records_are_taken_at_once() -> None:
+    """Guards the speed: if every block went line by line, the answers would still be right."""
+    columns = {name: kind for name, (kind, _) in SCALARS.items()}
+    made = decoder(columns, metadata=("_position", "_version", "_time_extracted"))
+    record = {
+        "long": 1,
+        "double": 1.5,
+        "decimal": 2.25,
+        "boolean": True,
+        "string": "é",
+        "timestamp": "2026-11-16T02:54:14.5+00:00",
+        "date": "2026-11-16",
+        "text": 5,
+        "json": {"a": [1]},
+    }
+    block = b"\n".join([record_line(record)] * 3 + [activate_line(1)])
+    rows = made._blocks.rows(block, 2, True)
+    assert rows is not None
+    assert (rows.count, rows.lines) == (3, 4)

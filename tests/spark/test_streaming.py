@@ -1,0 +1,172 @@
+"""The stream as a Spark streaming source: each record once, in bounded batches."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import PySparkException, StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from singerlake import open_lake
+from singerlake.format.keys import StreamKeys
+from singerlake.lake import rebuild
+from singerlake.lake.vacuum import VacuumOptions, vacuum
+from singerlake.spark import register
+from tests.spark.lakes import STREAM, TAP, land, record_line, schema_line
+from tests.target.driving import started, state
+
+SCHEMA = schema_line({"id": {"type": "integer"}})
+
+
+class Sink:
+    """Rows by batch, as foreachBatch hands them over; a batch that comes again replaces itself."""
+
+    def __init__(self, spark: SparkSession, root: Path, checkpoint: Path) -> None:
+        register(spark)
+        self.spark, self.root, self.checkpoint = spark, root, checkpoint
+        self.batches: dict[int, list[int]] = {}
+
+    def __call__(self, df: DataFrame, batch: int) -> None:
+        self.batches[batch] = [row["id"] for row in df.collect()]
+
+    @property
+    def ids(self) -> list[int]:
+        return sorted(number for batch in self.batches.values() for number in batch)
+
+    def start(self, available_now: bool = True, **options: Any) -> StreamingQuery:
+        reader = self.spark.readStream.format("singerlake").options(tap=TAP, stream=STREAM)
+        df = reader.options(**options).load(str(self.root))
+        writer = df.writeStream.foreachBatch(self).option("checkpointLocation", self.checkpoint)
+        if available_now:
+            return writer.trigger(availableNow=True).start()
+        return writer.trigger(processingTime="100 milliseconds").start()
+
+    def run(self, **options: Any) -> None:
+        self.start(**options).awaitTermination(90)
+
+
+@pytest.fixture
+def sink(spark: SparkSession, tmp_path: Path) -> Sink:
+    return Sink(spark, tmp_path / "lake", tmp_path / "checkpoint")
+
+
+def land_ids(sink: Sink, *ids: int) -> None:
+    for number in ids:
+        land(sink.root, [SCHEMA, record_line({"id": number})])
+
+
+def test_each_run_reads_what_is_new(sink: Sink) -> None:
+    land_ids(sink, 1, 2, 3)
+    sink.run()
+    assert (sink.ids, len(sink.batches)) == ([1, 2, 3], 1)
+    land_ids(sink, 4)
+    sink.run()
+    sink.run()
+    assert sink.ids == [1, 2, 3, 4]
+
+
+def test_batches_are_bounded(sink: Sink) -> None:
+    land_ids(sink, 1, 2, 3, 4, 5)
+    sink.run(maxFilesPerTrigger=2)
+    assert [sorted(batch) for batch in sink.batches.values()] == [[1, 2], [3, 4], [5]]
+    land_ids(sink, 6, 7)
+    sink.run(maxBytesPerTrigger=1)
+    assert list(sink.batches.values())[3:] == [[6], [7]]
+
+
+def test_a_merge_between_runs_gives_no_record_twice(sink: Sink) -> None:
+    land_ids(sink, 1, 2, 3)
+    sink.run(maxFilesPerTrigger=10)
+    land_ids(sink, 4, 5)
+    vacuum(open_lake(sink.root).store, StreamKeys(TAP, STREAM), VacuumOptions())
+    assert len(list(open_lake(sink.root).stream(TAP, STREAM).since(0))) == 1
+    sink.run()
+    assert sink.ids == [1, 2, 3, 4, 5]
+
+
+def test_a_renumbered_log_is_an_error(sink: Sink) -> None:
+    land_ids(sink, 1)
+    sink.run()
+    (sink.root / "raw" / TAP / STREAM / "manifest.json").unlink()
+    rebuild(open_lake(sink.root).store)
+    land_ids(sink, 2)
+    fails(sink, "belongs to another log")
+
+
+def fails(sink: Sink, message: str, **options: Any) -> None:
+    with pytest.raises((StreamingQueryException, PySparkException), match=message):
+        sink.start(**options).awaitTermination(60)
+
+
+def test_a_stream_without_a_manifest_is_an_error(sink: Sink) -> None:
+    """By listing there are numbers too, but the next listing may give others."""
+    land_ids(sink, 1)
+    (sink.root / "raw" / TAP / STREAM / "manifest.json").unlink()
+    fails(sink, "singerlake rebuild")
+    assert sink.ids == []
+
+
+def test_a_stream_that_begins_after_the_query_is_read_whole(sink: Sink) -> None:
+    land(sink.root, [SCHEMA])
+    sink.run()
+    land_ids(sink, 1, 2)
+    sink.run()
+    assert sink.ids == [1, 2]
+
+
+def test_a_beginning_past_the_end_is_an_error(sink: Sink) -> None:
+    land_ids(sink, 1)
+    fails(sink, "since is 9, and the last commit of stream .* is 1", since=9)
+
+
+def test_a_new_schema_version_asks_for_a_restart(sink: Sink) -> None:
+    land_ids(sink, 1)
+    query = sink.start(available_now=False)
+    try:
+        wait_for(lambda: sink.ids == [1], query)
+        wider = schema_line({"id": {"type": "integer"}, "x": {"type": "string"}})
+        land(sink.root, [wider, record_line({"id": 2, "x": "y"})])
+        with pytest.raises(StreamingQueryException, match="restart the query"):
+            query.awaitTermination(60)
+    finally:
+        query.stop()
+    sink.run()
+    assert sink.ids == [1, 2]
+
+
+def wait_for(condition: Any, query: StreamingQuery, seconds: float = 100) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        if not query.isActive:
+            raise AssertionError(query.exception())
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.05)
+
+
+@pytest.mark.slow
+def test_two_targets_and_a_restart(sink: Sink) -> None:
+    """Two hundred commits by two targets; a query that is stopped and started in between."""
+    land_ids(sink, 0)
+    settings = {"tap_id": TAP, "max_file_records": 1, "commit_interval_seconds": 0}
+    with started(sink.root, **settings) as one, started(sink.root, **settings) as other:
+        query = sink.start(available_now=False, maxFilesPerTrigger=20)
+        for target in (one, other):
+            target.send(SCHEMA)
+        for number in range(1, 201, 2):
+            # Both at once. A state comes out after the commit: so each record has one of its own.
+            for target, id_ in ((one, number), (other, number + 1)):
+                target.send(record_line({"id": id_}), state(id_))
+            assert {int(target.next_state()) for target in (one, other)} == {number, number + 1}
+            if number == 101:
+                wait_for(lambda: len(sink.ids) > 50, query)
+                query.stop()
+                query = sink.start(available_now=False, maxFilesPerTrigger=20)
+        assert [target.end().code for target in (one, other)] == [0, 0]
+    wait_for(lambda: len(sink.ids) >= 201, query)
+    query.stop()
+    assert sink.ids == list(range(201))
+    assert open_lake(sink.root).stream(TAP, STREAM).snapshot().manifest.last_sequence == 201

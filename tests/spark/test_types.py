@@ -1,0 +1,213 @@
+"""JSON Schema to types: the table in docs/spark.md, and how versions merge."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from singerlake.format.schema import Schema
+from singerlake.spark import json_schema, singer_types, types, versions
+from singerlake.spark.types import Type
+
+BIG = 2**64
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        ({"type": "string"}, "string"),
+        ({"type": ["null", "string"]}, "string"),
+        ({"type": "boolean"}, "boolean"),
+        ({"type": "integer"}, "bigint"),
+        ({"type": "integer", "minimum": 0, "maximum": 2**63 - 1}, "bigint"),
+        ({"type": "integer", "maximum": BIG}, "decimal(38,0)"),
+        ({"type": "integer", "maximum": 10**40}, "string (text)"),
+        ({"type": "number"}, "double"),
+        ({"type": ["integer", "number", "null"]}, "double"),
+        ({"type": "number", "multipleOf": 0.01}, "decimal(38,2)"),
+        ({"type": "number", "multipleOf": 1e-05}, "decimal(38,5)"),
+        ({"type": "number", "multipleOf": 1e-38}, "double"),
+        (
+            {"type": "number", "multipleOf": 0.01, "minimum": 0, "exclusiveMinimum": 0},
+            "decimal(38,2)",
+        ),
+        (
+            {"type": "number", "multipleOf": 0.01, "minimum": -999, "maximum": 999},
+            "decimal(5,2)",
+        ),
+        (
+            {"type": "number", "multipleOf": 1e-38, "minimum": -1e62, "maximum": 1e62},
+            "double",
+        ),
+        ({"type": "number", "multipleOf": 1}, "bigint"),
+        ({"type": "string", "format": "date-time"}, "timestamp"),
+        ({"type": "string", "format": "date"}, "date"),
+        ({"type": "string", "format": "time"}, "string"),
+        ({"type": "string", "format": "uuid"}, "string"),
+        (
+            {"type": "string", "format": "singer.decimal", "precision": 10, "scale": 2},
+            "decimal(10,2)",
+        ),
+        ({"type": "string", "format": "singer.decimal"}, "string (text)"),
+        ({"type": "string", "format": "x-singer.decimal"}, "string (text)"),
+        ({"type": ["string", "integer"]}, "string (text)"),
+        ({"type": ["string", "object"]}, "string (JSON)"),
+        ({"type": "object", "properties": {"a": {"type": "integer"}}}, "struct<a:bigint>"),
+        ({"properties": {"a": {"type": "integer"}}}, "struct<a:bigint>"),
+        ({"type": "object"}, "string (JSON)"),
+        ({"type": "object", "properties": {}}, "string (JSON)"),
+        ({"type": "object", "additionalProperties": {"type": "integer"}}, "map<string,bigint>"),
+        ({"type": "object", "additionalProperties": True}, "string (JSON)"),
+        ({"type": "object", "additionalProperties": {}}, "string (JSON)"),
+        ({"type": "array", "items": {"type": "string"}}, "array<string>"),
+        ({"type": "array"}, "string (JSON)"),
+        ({"type": "array", "items": {}}, "string (JSON)"),
+        ({"type": "array", "items": [{"type": "string"}]}, "string (JSON)"),
+        ({}, "string (JSON)"),
+        (True, "string (JSON)"),
+        ({"$ref": "#/definitions/a"}, "string (JSON)"),
+        ({"type": "null"}, "null"),
+        ({"enum": ["a", "b", None]}, "string"),
+        ({"enum": ["a", 1]}, "string (JSON)"),
+        ({"const": True}, "boolean"),
+        ({"anyOf": [{"type": "string", "format": "date-time"}, {"type": "null"}]}, "timestamp"),
+        ({"anyOf": [{"type": "string", "format": "date-time"}, {"type": "string"}]}, "string"),
+        ({"oneOf": [{"type": "integer"}, {"type": "number"}]}, "double"),
+        ({"anyOf": [{"type": "array", "items": {"type": "string"}}, {}]}, "string (JSON)"),
+        (
+            {
+                "allOf": [
+                    {"type": "object", "properties": {"a": {"type": "integer"}}},
+                    {"properties": {"b": {"type": "string"}}},
+                ]
+            },
+            "struct<a:bigint,b:string>",
+        ),
+        ({"type": ["null", "number"], "allOf": [{"type": "integer"}]}, "bigint"),
+        ({"type": "strange"}, "string (JSON)"),
+    ],
+)
+def test_the_type_of_a_schema(schema: Any, expected: str) -> None:
+    assert str(json_schema.of(schema)) == expected
+
+
+def test_numbers_as_asked_for() -> None:
+    assert json_schema.of({"type": "number"}, "decimal") == types.decimal(38, 18)
+    assert json_schema.of({"type": "number"}, "string") == types.TEXT
+    assert json_schema.of({"type": "integer"}, "string") == types.LONG
+    assert (
+        json_schema.of({"type": "string", "format": "singer.decimal"}, "decimal").kind == "decimal"
+    )
+
+
+def test_a_schema_without_end_becomes_text() -> None:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(300):
+        schema = {"type": "array", "items": schema}
+    assert str(json_schema.of(schema)).startswith("array<array<")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected", "is_conflict"),
+    [
+        (types.LONG, types.DOUBLE, "double", False),
+        (types.LONG, types.decimal(10, 2), "decimal(21,2)", False),
+        (types.LONG, types.decimal(38, 18), "decimal(38,18)", False),
+        (types.LONG, types.decimal(38, 30), "string (text)", True),
+        (types.decimal(5, 2), types.decimal(10, 0), "decimal(12,2)", False),
+        (types.decimal(38, 0), types.decimal(38, 10), "string (text)", True),
+        (types.DOUBLE, types.decimal(10, 2), "double", False),
+        (types.DATE, types.TIMESTAMP, "timestamp", False),
+        (types.STRING, types.TIMESTAMP, "string", False),
+        (types.STRING, types.LONG, "string (text)", True),
+        (types.TEXT, types.LONG, "string (text)", True),
+        (types.BOOLEAN, types.LONG, "string (text)", True),
+        (types.STRING, types.array(types.LONG), "string (JSON)", True),
+        (types.JSON, types.LONG, "string (JSON)", True),
+        (types.TEXT, types.STRING, "string (text)", False),
+        (types.NULL, types.LONG, "bigint", False),
+        (types.array(types.LONG), types.array(types.DOUBLE), "array<double>", False),
+        (types.mapping(types.LONG), types.struct({"a": types.LONG}), "string (JSON)", True),
+        (
+            types.struct({"a": types.LONG}),
+            types.struct({"b": types.STRING, "a": types.DOUBLE}),
+            "struct<a:double,b:string>",
+            False,
+        ),
+    ],
+)
+def test_what_holds_both(one: Type, other: Type, expected: str, is_conflict: bool) -> None:
+    for pair in ([one, other], [other, one]):
+        conflicts: list[str] = []
+        found = types.union(pair, conflicts, "column")
+        if one.kind != "struct":
+            assert str(found) == expected
+        assert bool(conflicts) is is_conflict
+    assert str(types.union([one, other])) == expected
+
+
+def test_versions_merge_and_conflicts_are_told() -> None:
+    def schema(**properties: str) -> Schema:
+        return Schema({"properties": {n: {"type": kind} for n, kind in properties.items()}}, ["id"])
+
+    merged = versions.merge(
+        {
+            "one": schema(id="integer", a="integer", gone="string"),
+            "two": schema(id="integer", a="number", b="boolean"),
+            "three": schema(id="integer", a="number", b="object"),
+        }
+    )
+    assert {name: str(kind) for name, kind in merged.record.fields} == {
+        "id": "bigint",
+        "a": "double",
+        "gone": "string",
+        "b": "string (JSON)",
+    }
+    assert merged.key_properties == ("id",)
+    assert [conflict.column for conflict in merged.conflicts] == ["b"]
+
+
+def test_a_conflict_inside_a_column_is_named_by_its_path() -> None:
+    def schema(kind: str) -> Schema:
+        inner = {"type": "object", "properties": {"x.y": {"type": kind}}}
+        return Schema({"properties": {"a": {"type": "array", "items": inner}}})
+
+    [conflict] = versions.merge({"one": schema("integer"), "two": schema("boolean")}).conflicts
+    assert conflict.column == "a[].x.y"
+    assert conflict.declared == {"one": "bigint", "two": "boolean"}
+    assert conflict.merged == "string (text)"
+
+
+SPARK_TYPES = st.recursive(
+    st.sampled_from(
+        [types.LONG, types.DOUBLE, types.BOOLEAN, types.STRING, types.TIMESTAMP, types.DATE]
+    )
+    | st.tuples(st.integers(1, 38), st.integers(0, 38)).map(
+        lambda digits: types.decimal(max(digits), digits[1] if digits[1] <= digits[0] else 0)
+    ),
+    lambda inner: (
+        inner.map(types.array)
+        | inner.map(types.mapping)
+        | st.dictionaries(st.text(min_size=1, max_size=3), inner, min_size=1, max_size=3).map(
+            types.struct
+        )
+    ),
+    max_leaves=5,
+)
+
+
+@given(SPARK_TYPES)
+def test_what_spark_writes_is_read_back_with_its_type(kind: Type) -> None:
+    spark_type = types.to_spark(kind)
+    assert json_schema.of(singer_types.of(spark_type)) == kind
+    assert types.to_spark(types.from_spark(spark_type) or types.NULL) == spark_type
+
+
+@given(st.lists(SPARK_TYPES, min_size=1, max_size=4))
+def test_a_union_holds_each_of_its_types(kinds: list[Type]) -> None:
+    found = types.union(kinds)
+    for kind in kinds:
+        assert types.union([found, kind]) == found

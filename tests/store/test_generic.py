@@ -1,0 +1,131 @@
+"""File systems of fsspec: its own memory one, and its local one as one that is not atomic."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import fsspec.implementations.memory
+import pytest
+
+from singerlake.errors import (
+    BadLocation,
+    NotFound,
+    OutcomeUnknown,
+    PermissionDenied,
+    StoreError,
+    Unavailable,
+)
+from singerlake.store import Promise, Store
+from singerlake.store.generic import FsspecStore
+from tests.store.conformance import StoreContract
+
+MEMORY = fsspec.implementations.memory.MemoryFileSystem
+
+
+class TestFsspecStore(StoreContract):
+    promise = Promise.BEST_EFFORT
+    races = False
+
+    @pytest.fixture
+    def store(self) -> Store:
+        return FsspecStore(f"memory://{uuid.uuid4().hex}/lake")
+
+
+class TestWrittenAside(StoreContract):
+    promise = Promise.BEST_EFFORT
+    races = False
+
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> Store:
+        return FsspecStore(f"file://{tmp_path}/lake")
+
+
+@pytest.fixture
+def store() -> FsspecStore:
+    return FsspecStore(f"memory://{uuid.uuid4().hex}")
+
+
+def test_says_the_weaker_promise_once(store: FsspecStore, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "singerlake.store"):
+        assert [*store.list("")] == []
+        assert caplog.messages == []
+        version = store.create("a", b"1")
+        store.replace("a", b"2", version)
+        FsspecStore(store.url).create("b", b"1")
+    (message,) = caplog.messages
+    assert store.url in message
+    assert "docs/spec.md#weak-stores" in message
+
+
+class HttpError(Exception):
+    def __init__(self, code: int) -> None:
+        super().__init__(f"HTTP {code}")
+        self.code = code
+
+
+@pytest.mark.parametrize(
+    ("raised", "reading", "writing"),
+    [
+        (FileNotFoundError("x"), NotFound, NotFound),
+        (PermissionError("x"), PermissionDenied, PermissionDenied),
+        (TimeoutError("x"), Unavailable, OutcomeUnknown),
+        (ConnectionResetError("x"), Unavailable, OutcomeUnknown),
+        (HttpError(503), Unavailable, OutcomeUnknown),
+        (HttpError(403), PermissionDenied, PermissionDenied),
+        (OSError("x"), StoreError, StoreError),
+    ],
+)
+def test_explains_errors(
+    store: FsspecStore,
+    monkeypatch: pytest.MonkeyPatch,
+    raised: Exception,
+    reading: type[Exception],
+    writing: type[Exception],
+) -> None:
+    def fail(*args: Any, **kwargs: Any) -> None:
+        raise raised
+
+    monkeypatch.setattr(MEMORY, "cat_file", fail)
+    monkeypatch.setattr(MEMORY, "pipe_file", fail)
+    with pytest.raises(reading, match=store.url) as caught:
+        store.read("a")
+    assert caught.type is reading
+    with pytest.raises(writing) as caught:
+        store.create("a", b"1")
+    assert caught.type is writing
+
+
+def test_an_error_is_not_taken_for_absence(
+    store: FsspecStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """fsspec's `exists` is False after any error; a create must not overwrite then."""
+    store.create("a", b"1")
+
+    def fail(*args: Any, **kwargs: Any) -> None:
+        raise TimeoutError
+
+    monkeypatch.setattr(MEMORY, "info", fail)
+    with pytest.raises(Unavailable):
+        store.create("a", b"2")
+    assert store.read("a").data == b"1"
+
+
+def test_sweeps_what_was_written_aside(tmp_path: Path) -> None:
+    store = FsspecStore(f"file://{tmp_path}")
+    left = tmp_path / ".singerlake-tmp/left"
+    left.parent.mkdir()
+    left.touch()
+    assert store.sweep(timedelta(hours=1)) == 0
+    assert store.sweep(timedelta(seconds=-10)) == 1
+    assert not left.exists()
+
+
+def test_bad_options_never_show_a_secret() -> None:
+    store = FsspecStore("ftp://user:hunter2@", {"password": "hunter3", "no_such_option": 1})
+    with pytest.raises(BadLocation) as caught:
+        store.read("a")
+    assert "hunter" not in str(caught.value) + store.url

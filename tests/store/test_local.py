@@ -1,0 +1,241 @@
+"""A folder on a disk."""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from singerlake.errors import (
+    AlreadyExists,
+    BadName,
+    Changed,
+    NotFound,
+    PermissionDenied,
+    StoreError,
+    Unavailable,
+)
+from singerlake.store import LocalStore, Store, local
+from tests.store.conformance import StoreContract
+
+
+def failing(number: int) -> Any:
+    def call(*args: object, **kwargs: object) -> None:
+        raise OSError(number, os.strerror(number), str(args[-1]))
+
+    return call
+
+
+class TestLocalStore(StoreContract):
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> Store:
+        return LocalStore(tmp_path / "not" / "yet")
+
+
+class TestWithoutHardLinks(StoreContract):
+    @pytest.fixture
+    def store(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+        monkeypatch.setattr(os, "link", failing(errno.EPERM))
+        return LocalStore(tmp_path / "lake")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "lake"
+
+
+@pytest.fixture
+def store(root: Path) -> LocalStore:
+    return LocalStore(root)
+
+
+def test_reading_makes_nothing(store: Store, root: Path) -> None:
+    with pytest.raises(NotFound):
+        store.read("a")
+    with pytest.raises(NotFound):
+        store.open("a")
+    with pytest.raises(Changed):
+        store.replace("a", b"", "version")
+    with pytest.raises(Changed):
+        store.delete_if("a", "version")
+    store.delete("a")
+    assert [*store.list("")] == []
+    assert store.folders("") == []
+    assert store.sweep(timedelta()) == 0
+    assert not root.exists()
+
+
+def test_leaves_no_temporary_file(store: Store, root: Path) -> None:
+    version = store.create("a", b"1")
+    with pytest.raises(AlreadyExists):
+        store.create("a", b"2")
+    store.replace("a", b"2", version)
+    store.delete("a")
+    assert sorted(path.name for path in root.rglob("*")) == [".singerlake-tmp", "lock"]
+
+
+def test_prunes_folders_that_a_delete_empties(store: Store, root: Path) -> None:
+    store.create("a/b/c/d", b"1")
+    version = store.create("a/e", b"1")
+    store.delete("a/b/c/d")
+    assert store.folders("a") == []
+    store.delete_if("a/e", version)
+    assert store.folders("") == []
+    assert root.is_dir()
+
+
+def test_its_own_folder_is_no_key(store: Store) -> None:
+    with pytest.raises(BadName):
+        store.create(".singerlake-tmp/lock", b"")
+
+
+def test_a_file_cannot_be_a_folder_too(store: Store) -> None:
+    store.create("a", b"1")
+    with pytest.raises(StoreError, match="cannot be a folder"):
+        store.create("a/b/c", b"2")
+    assert store.read("a").data == b"1"
+
+
+def test_sweeps_old_temporary_files(store: Store, root: Path) -> None:
+    version = store.create("a", b"1")
+    store.replace("a", b"2", version)
+    old, new = root / ".singerlake-tmp/old", root / ".singerlake-tmp/new"
+    old.touch()
+    new.touch()
+    os.utime(old, (time.time() - 7200,) * 2)
+    assert store.sweep(timedelta(hours=1)) == 1
+    assert not old.exists()
+    assert new.exists()
+
+
+def test_creates_while_its_folder_is_pruned(store: Store) -> None:
+    """Creating and deleting in one deep folder, so that it is pruned all the time."""
+
+    def work(number: int) -> None:
+        for turn in range(100):
+            key = f"a/b/c/{number}-{turn}"
+            store.create(key, b"1")
+            store.delete(key)
+
+    with ThreadPoolExecutor(6) as pool:
+        for future in [pool.submit(work, number) for number in range(6)]:
+            future.result()
+    assert store.folders("") == []
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS])
+def test_no_permission(store: Store, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    # By a stand-in, because tests may run as root, whom nothing is forbidden.
+    monkeypatch.setattr(os, "link", failing(number))
+    with pytest.raises(PermissionDenied, match="a/b"):
+        store.create("a/b", b"1")
+    assert [*store.list("")] == []
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk(store: Store, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    monkeypatch.setattr(os, "fsync", failing(number))
+    with pytest.raises(StoreError, match="full"):
+        store.create("a", b"1")
+
+
+def test_a_broken_disk(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.create("a", b"1")
+    monkeypatch.setattr(os, "open", failing(errno.EIO))
+    with pytest.raises(StoreError, match="Input/output error"):
+        store.read("a")
+
+
+def test_links_pipes_and_what_is_behind_them_are_not_in_the_store(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path / "root")
+    store.create("a/b", b"1")
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "x").write_bytes(b"others'")
+    (tmp_path / "root" / "link").symlink_to(outside)
+    (tmp_path / "root" / "a" / "x").symlink_to(outside / "x")
+    (tmp_path / "root" / "a" / "gone").symlink_to(tmp_path / "nothing")
+    os.mkfifo(tmp_path / "root" / "a" / "pipe")
+    for key in ("link/x", "a/x", "a/gone", "a/pipe"):
+        for read in (store.read, store.open, store.version):
+            with pytest.raises(NotFound, match=key):
+                read(key)
+        for write in (
+            lambda key=key: store.create(key, b"2"),
+            lambda key=key: store.replace(key, b"2", ""),
+            lambda key=key: store.delete(key),
+            lambda key=key: store.delete_if(key, ""),
+        ):
+            with pytest.raises(StoreError, match="has none"):
+                write()
+    assert [row.key for row in store.list("")] == ["a/b"]
+    assert store.folders("") == ["a"]
+    assert [*store.list("link")] == store.folders("link") == []
+    assert (outside / "x").read_bytes() == b"others'"
+
+
+def test_the_root_itself_may_be_a_link(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "root").symlink_to(tmp_path / "disk")
+    store = LocalStore(tmp_path / "root")
+    store.create("a/b", b"1")
+    assert store.read("a/b").data == b"1"
+    assert (tmp_path / "disk" / "a" / "b").read_bytes() == b"1"
+
+
+def test_a_name_that_is_too_long(store: Store) -> None:
+    with pytest.raises(BadName, match="longer"):
+        store.create("x" * 300, b"")
+
+
+@pytest.mark.parametrize("error", [FileNotFoundError, NotADirectoryError])
+def test_a_file_system_that_makes_no_folders_is_an_error_and_no_endless_loop(
+    store: Store, monkeypatch: pytest.MonkeyPatch, error: type[OSError]
+) -> None:
+    """/proc answers that a file is missing where a folder cannot be made."""
+    tries = 0
+
+    def refuse(path: Path, *args: object, **kwargs: object) -> None:
+        nonlocal tries
+        tries += 1
+        assert tries < 100_000, "it never gives up"
+        raise error(errno.ENOENT, "No such file or directory", str(path))
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    with pytest.raises(NotFound, match="lake"):
+        store.create("a", b"1")
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="no /proc here")
+def test_a_lake_below_proc_is_refused() -> None:
+    with pytest.raises((NotFound, PermissionDenied, StoreError), match="/proc/lake"):
+        LocalStore(Path("/proc/lake")).create("a", b"1")
+
+
+def test_a_lock_that_is_never_released(store: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "_LOCK_SECONDS", 0.05)
+    version = store.create("a", b"1")
+    held, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with store._locked():
+            held.set()
+            done.wait(10)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait(10)
+    try:
+        with pytest.raises(Unavailable, match="locked"):
+            store.replace("a", b"2", version)
+    finally:
+        done.set()
+        thread.join()
+    store.replace("a", b"2", version)

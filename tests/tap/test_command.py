@@ -1,0 +1,221 @@
+"""The real command: settings, help, errors, secrets, and a target that goes away."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from singerlake.lake import open_lake
+from tests.servers import S3Server
+from tests.tap.replay import (
+    BIN,
+    STREAM,
+    TAP_ID,
+    command,
+    config,
+    land,
+    land_numbers,
+    record,
+    run,
+    schema,
+)
+
+OURS = {
+    "end_time",
+    "lake_root",
+    "schema_versions",
+    "start_time",
+    "storage_options",
+    "streams",
+    "tap_id",
+}
+OF_THE_SDK = {
+    "faker_config",
+    "flattening_enabled",
+    "flattening_max_depth",
+    "flattening_max_key_length",
+    "flattening_separator",
+    "stream_map_config",
+    "stream_maps",
+}
+SECRET = "wJalrXUtnFEMI-K7MDENG-bPxRfiCYEXAMPLE"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "lake"
+    land_numbers(folder, 1, 2)
+    return folder
+
+
+def test_discover_then_sync_with_catalog_and_state(root: Path, tmp_path: Path) -> None:
+    found = run(tmp_path, config(root), "--discover")
+    assert found.code == 0
+    catalog = tmp_path / "catalog.json"
+    catalog.write_bytes(found.raw)
+    first = run(tmp_path, config(root), "--catalog", str(catalog))
+    assert (first.code, first.numbers()) == (0, [1, 2])
+    land_numbers(root, 3)
+    second = run(tmp_path, config(root), "--catalog", str(catalog), state=first.state)
+    assert (second.code, second.numbers()) == (0, [3])
+
+
+def test_settings_from_the_environment(root: Path) -> None:
+    environment = {
+        "TAP_SINGERLAKE_LAKE_ROOT": str(root),
+        "TAP_SINGERLAKE_TAP_ID": TAP_ID,
+        "TAP_SINGERLAKE_STREAMS": json.dumps([STREAM]),
+        "TAP_SINGERLAKE_SCHEMA_VERSIONS": "latest",
+    }
+    done = subprocess.run(
+        [BIN / "tap-singerlake", "--config=ENV"],
+        env=os.environ | environment,
+        capture_output=True,
+        check=True,
+    )
+    assert done.stdout.count(b'"RECORD"') == 2
+
+
+@pytest.mark.parametrize("arguments", [("--test",), ("--test=schema",)])
+def test_the_connection_test_reads_little(
+    root: Path, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    """One record of a stream is enough, though each of its files has no more than one."""
+    done = run(tmp_path, config(root), *arguments)
+    assert done.code == 0
+    assert done.numbers() == ([1] if arguments == ("--test",) else [])
+    assert len(done.of("SCHEMA")) == 1
+
+
+def test_about_lists_exactly_the_settings(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [BIN / "tap-singerlake", "--about", "--format=json"], capture_output=True, check=True
+    )
+    about = json.loads(done.stdout)
+    listed = about["settings"]["properties"]
+    assert listed.keys() == OURS | OF_THE_SDK
+    assert about["settings"]["required"] == ["lake_root"]
+    assert all(setting.get("description") for setting in listed.values())
+    assert set(about["capabilities"]) == {
+        "about",
+        "catalog",
+        "discover",
+        "schema-flattening",
+        "state",
+        "stream-maps",
+        "structured-logging",
+    }
+
+
+@pytest.mark.parametrize(
+    ("bad", "expected"),
+    [
+        ({"lake_root": None}, "lake_root"),
+        ({"streams": "orders"}, "is not of type 'array'"),
+        ({"storage_options": []}, "is not of type 'object'"),
+        ({"start_time": "yesterday"}, "start_time is 'yesterday'"),
+        ({"streams": ["orderz"]}, "orderz"),
+        ({"tap_id": "tap-nobody--knows"}, "UnknownTap: "),
+        ({"lake_root": "nowhere://x"}, "BadLocation: "),
+        ({"storage_options": {"key": SECRET}}, "takes no storage_options"),
+    ],
+)
+def test_bad_settings_are_one_line_that_says_which(
+    root: Path, tmp_path: Path, bad: dict[str, Any], expected: str
+) -> None:
+    done = run(tmp_path, config(root) | bad)
+    assert (done.code, done.raw) == (1, b"")
+    assert expected in done.log
+    assert "Traceback" not in done.log
+    assert SECRET not in done.log
+
+
+def test_bad_settings_at_discovery(root: Path, tmp_path: Path) -> None:
+    done = run(tmp_path, config(root, streams=["orderz"]), "--discover")
+    assert (done.code, done.raw) == (1, b"")
+    assert "ConfigError: streams names orderz" in done.log
+
+
+@pytest.mark.parametrize("option", ["--config", "--state", "--catalog"])
+def test_a_file_that_is_no_json_is_told(root: str, tmp_path: Path, option: str) -> None:
+    """An empty state is none: a run that takes it for one would send everything again."""
+    path = tmp_path / "empty"
+    path.touch()
+    done = run(tmp_path, config(root), option, str(path))
+    assert (done.code, done.raw) == (1, b"")
+    assert "is no JSON" in done.log
+    assert "Traceback" not in done.log
+
+
+def test_secrets_are_never_printed(moto_server: S3Server, tmp_path: Path) -> None:
+    bucket = moto_server.new_bucket()
+    options = moto_server.storage_options()
+    options["secret"] = SECRET
+    options["client_kwargs"]["endpoint_url"] = "http://127.0.0.1:9"  # nobody listens there
+    environment = {"SINGERLAKE_LOG_LEVEL": "DEBUG", "TAP_SINGERLAKE_LOGLEVEL": "DEBUG"}
+    settings_of = config(f"s3://user:{SECRET}@{bucket}/lake", storage_options=options)
+    line = command(tmp_path, settings_of)
+    done = subprocess.run(
+        line, capture_output=True, check=False, env=os.environ | environment, timeout=100
+    )
+    assert done.returncode == 1
+    assert done.stdout == b""
+    assert SECRET.encode() not in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+def test_a_lake_on_s3(moto_server: S3Server, tmp_path: Path) -> None:
+    options = moto_server.storage_options()
+    address = f"s3://{moto_server.new_bucket()}/lake"
+    lines = [schema(), record(1), record(2)]
+    land_s3(address, options, lines)
+    done = run(tmp_path, config(address, storage_options=options))
+    assert done.code == 0
+    assert done.data == lines
+    assert moto_server.secret not in done.log
+
+
+def land_s3(address: str, options: dict[str, Any], lines: list[bytes]) -> None:
+    with open_lake(address, create=True, **options).writer(TAP_ID) as writer:
+        for line in lines:
+            writer.write(line)
+
+
+def test_a_target_that_goes_away_ends_it_quietly(tmp_path: Path) -> None:
+    root = tmp_path / "lake"
+    land(root, [schema(), *(record(n % 3000, name="x" * 500) for n in range(5000))])
+    tap = subprocess.Popen(
+        command(tmp_path, config(root)), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert tap.stdout is not None
+    assert tap.stderr is not None
+    tap.stdout.read(1000)
+    tap.stdout.close()
+    log = tap.stderr.read().decode()
+    assert tap.wait() == 1
+    assert "Traceback" not in log
+    assert "BrokenPipeError" not in log
+    tap.stderr.close()
+
+
+def test_a_signal_ends_it_at_the_end_of_a_line_with_the_state(tmp_path: Path) -> None:
+    root = tmp_path / "lake"
+    wide = [schema(), *(record(n % 3000, name="x" * 500) for n in range(5000))]
+    land(root, [schema(), record(1)], wide)
+    tap = subprocess.Popen(
+        command(tmp_path, config(root)), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert tap.stdout is not None
+    printed = tap.stdout.read(100_000)
+    tap.terminate()
+    rest, log = tap.communicate()
+    assert tap.returncode == 0
+    assert b"Traceback" not in log
+    messages = [json.loads(line) for line in (printed + rest).splitlines()]
+    states = [message["value"] for message in messages if message["type"] == "STATE"]
+    assert states[-1]["bookmarks"][STREAM]["sequence"] == 1

@@ -1,0 +1,162 @@
+"""The window: records by the time they were extracted, and by their schema version."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+import pytest
+
+from singerlake.errors import ConfigError
+from tests.tap.replay import (
+    STREAM,
+    TAP_ID,
+    config,
+    files,
+    lake,
+    land,
+    new_root,
+    properties,
+    record,
+    replay,
+    schema,
+    time_of,
+)
+
+OLD, NEW = schema(), schema(properties("name", "colour"))
+
+
+@pytest.fixture
+def root() -> str:
+    """Three files, of the records 0 to 9, 10 to 19 and 20 to 29, a second apart."""
+    address = new_root()
+    land(address, *([OLD, *map(record, range(first, first + 10))] for first in (0, 10, 20)))
+    return address
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"start_time": time_of(7)}, range(7, 30)),
+        ({"end_time": time_of(7)}, range(7)),
+        ({"start_time": time_of(5), "end_time": time_of(25)}, range(5, 25)),
+        ({"start_time": time_of(10), "end_time": time_of(20)}, range(10, 20)),
+        ({"start_time": "2026-03-01T10:00:07.500001Z"}, range(8, 30)),
+        ({"start_time": "2026-03-01T10:00:07.499999Z"}, range(7, 30)),
+        ({"start_time": "2026-03-01T12:00:07.5+02:00"}, range(7, 30)),
+        ({"start_time": "2026-03-01T10:00:07.5"}, range(7, 30)),
+        ({"end_time": "2026-03-01"}, range(0)),
+        ({"start_time": "2027-01-01T00:00:00Z"}, range(0)),
+    ],
+)
+def test_times_hold_for_each_record(root: str, settings: dict[str, Any], expected: range) -> None:
+    printed = replay(config(root, **settings))
+    assert printed.numbers() == list(expected)
+    assert len(printed.of("SCHEMA")) == 1
+
+
+def test_a_file_within_the_window_passes_as_it_is(root: str) -> None:
+    printed = replay(config(root, start_time=time_of(5)))
+    assert printed.data[1 + 5 :] == [record(number) for number in range(10, 30)]
+
+
+def test_records_of_a_file_that_is_cut_keep_their_time(root: str) -> None:
+    printed = replay(config(root, start_time=time_of(5), end_time=time_of(7)))
+    times = [message["time_extracted"] for message in printed.of("RECORD")]
+    assert times == ["2026-03-01T10:00:05.500000+00:00", "2026-03-01T10:00:06.500000+00:00"]
+
+
+def test_files_out_of_order_in_time() -> None:
+    root = new_root()
+    land(root, [OLD, record(50)], [OLD, record(1), record(90)], [OLD, record(2)])
+    printed = replay(config(root, start_time=time_of(2), end_time=time_of(60)))
+    assert printed.numbers() == [50, 2]
+
+
+@pytest.fixture
+def versions() -> str:
+    """A, B and A again."""
+    address = new_root()
+    coloured = record(2, name="b", colour="red"), record(3, name="c", colour=None)
+    land(address, [OLD, record(1)], [NEW, *coloured], [OLD, record(4)])
+    return address
+
+
+def hashes(root: str) -> dict[int, str]:
+    known = lake(root).stream(TAP_ID, STREAM).snapshot().manifest.versions
+    return {row.version: schema_hash for schema_hash, row in known.items()}
+
+
+def test_all_versions_with_a_schema_at_each_change(versions: str) -> None:
+    printed = replay(config(versions, schema_versions="all"))
+    assert [line for line in printed.data if b'"SCHEMA"' in line] == [OLD, NEW, OLD]
+    assert printed.kinds == [
+        *("SCHEMA", "RECORD", "STATE"),
+        *("SCHEMA", "RECORD", "RECORD", "STATE"),
+        *("SCHEMA", "RECORD", "STATE"),
+    ]
+
+
+def test_a_schema_comes_again_only_when_the_version_changes() -> None:
+    root = new_root()
+    land(root, [OLD, record(1)], [OLD, record(2)], [NEW, record(3, name="c", colour="x")])
+    kinds = [kind for kind in replay(config(root)).kinds if kind != "STATE"]
+    assert kinds == ["SCHEMA", "RECORD", "RECORD", "SCHEMA", "RECORD"]
+
+
+@pytest.mark.parametrize("setting", ["latest", ["latest"]])
+def test_the_latest_version(versions: str, setting: Any) -> None:
+    printed = replay(config(versions, schema_versions=setting))
+    assert printed.numbers() == [2, 3]
+    assert printed.data[0] == NEW
+
+
+@pytest.mark.parametrize("as_list", [True, False])
+def test_versions_by_hash(versions: str, as_list: bool) -> None:
+    wanted: Any = [hashes(versions)[1]] if as_list else hashes(versions)[1]
+    printed = replay(config(versions, schema_versions=wanted))
+    assert printed.numbers() == [1, 4]
+    assert len(printed.of("SCHEMA")) == 1
+
+
+def test_a_hash_that_the_stream_does_not_have_is_a_warning(
+    versions: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        printed = replay(config(versions, schema_versions=["abcdefg"]))
+    assert printed.numbers() == []
+    assert "none of the schema versions asked for" in caplog.text
+    assert hashes(versions)[1] in caplog.text
+
+
+def test_the_bookmark_counts_what_the_window_let_pass(versions: str) -> None:
+    first = replay(config(versions, schema_versions="latest"))
+    assert first.sequences() == [2]
+    land(versions, [NEW, record(5, name="e", colour="e")])
+    again = replay(config(versions, schema_versions="latest"), state=first.state)
+    assert again.numbers() == [5]
+    assert [file.sequence for file in files(versions)] == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"start_time": "yesterday"}, "start_time is 'yesterday'"),
+        ({"end_time": "2026-13-01T00:00:00Z"}, "end_time is '2026-13-01"),
+        ({"start_time": time_of(2), "end_time": time_of(2)}, "is not before end_time"),
+        ({"start_time": time_of(3), "end_time": time_of(2)}, "is not before end_time"),
+        ({"schema_versions": ["latest", "abcdefg"]}, "stand alone"),
+    ],
+)
+def test_a_window_that_cannot_be(root: str, settings: dict[str, Any], expected: str) -> None:
+    with pytest.raises(ConfigError, match=expected):
+        replay(config(root, **settings))
+
+
+def test_records_without_a_time_are_given_one_when_they_land() -> None:
+    root = new_root()
+    untimed = {"type": "RECORD", "stream": STREAM, "record": {"id": 1}}
+    land(root, [OLD, json.dumps(untimed).encode()])
+    assert replay(config(root, start_time="2020-01-01T00:00:00Z")).numbers() == [1]
+    assert replay(config(root, end_time="2020-01-01T00:00:00Z")).numbers() == []

@@ -1,0 +1,224 @@
+"""BATCH messages: their files' records land as if the tap had sent them, a few at a time."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pytest
+from pyarrow import parquet
+
+from tests.target.driving import (
+    MEASURED,
+    PATHS,
+    as_sent,
+    assert_clean,
+    files,
+    numbers,
+    peak_megabytes,
+    record,
+    records,
+    run,
+    schema,
+    state,
+    stored,
+)
+
+ENCODINGS = {
+    "jsonl gzip": {"format": "jsonl", "compression": "gzip"},
+    "jsonl none": {"format": "jsonl", "compression": "none"},
+    "jsonl": {"format": "jsonl"},
+    "parquet": {"format": "parquet"},
+    "parquet gzip": {"format": "parquet", "compression": "gzip"},
+}
+TEXT = {"type": ["null", "string"]}
+
+
+@pytest.fixture(params=PATHS)
+def path(request: pytest.FixtureRequest) -> dict[str, Any]:
+    return PATHS[request.param]
+
+
+@pytest.fixture(params=ENCODINGS)
+def encoding(request: pytest.FixtureRequest) -> dict[str, str]:
+    return ENCODINGS[request.param]
+
+
+def batch(encoding: dict[str, str], *paths: Path, stream: str = "s", **more: Any) -> str:
+    manifest = [path.as_uri() for path in paths]
+    message = {"type": "BATCH", "stream": stream, "encoding": encoding, "manifest": manifest}
+    return json.dumps({**message, **more})
+
+
+def written(path: Path, encoding: dict[str, str], rows: list[dict[str, Any]]) -> Path:
+    if encoding["format"] == "parquet":
+        parquet.write_table(
+            pyarrow.Table.from_pylist(rows), path, compression=encoding.get("compression", "snappy")
+        )
+        return path
+    text = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    path.write_bytes(gzip.compress(text) if encoding.get("compression") == "gzip" else text)
+    return path
+
+
+def test_the_records_of_batch_files_land_in_order(
+    tmp_path: Path, encoding: dict[str, str], path: dict[str, Any]
+) -> None:
+    first = written(tmp_path / "1", encoding, [{"id": n, "t": "é"} for n in range(2, 2500)])
+    second = written(tmp_path / "2", encoding, [{"id": 2500, "t": None}])
+    lines = [schema("s", t=TEXT), record("s", 1, t="x"), batch(encoding, first, second)]
+    root = tmp_path / "lake"
+    outcome = run([*lines, record("s", 2501, t="y"), state({"at": 1})], root, **path)
+    assert (outcome.code, outcome.states) == (0, [b'{"at": 1}']), outcome.log
+    assert numbers(root, "s") == list(range(1, 2502))
+    assert records(root, "s")[1] == {"id": 2, "t": "é"}
+    assert "1 batch manifests" in outcome.log
+    assert_clean(root)
+
+
+def test_the_schema_may_change_around_a_batch(
+    tmp_path: Path, encoding: dict[str, str], path: dict[str, Any]
+) -> None:
+    file = written(tmp_path / "1", encoding, [{"id": 2}, {"id": 3}])
+    later = written(tmp_path / "2", encoding, [{"id": 4, "t": "x"}])
+    lines = [schema("s"), record("s", 1), batch(encoding, file), schema("s", t=TEXT)]
+    root = tmp_path / "lake"
+    assert run([*lines, batch(encoding, later), record("s", 5)], root, **path).code == 0
+    assert numbers(root, "s") == [1, 2, 3, 4, 5]
+    first, second = files(root, "s")
+    assert (first.records, second.records) == (3, 2)
+    assert first.path.partition("/")[0] != second.path.partition("/")[0]
+    assert_clean(root)
+
+
+def test_json_records_are_kept_byte_for_byte(tmp_path: Path) -> None:
+    text = b'{ "b":1.10, "id":12345678901234567890123, "x":"\\u00e9" }'
+    (tmp_path / "1").write_bytes(b"\n" + text + b"\r\n\n")
+    line = batch({"format": "jsonl"}, tmp_path / "1", version=7)
+    assert run([schema("s"), line], tmp_path / "lake").code == 0
+    (stored_line,) = stored(tmp_path / "lake", "s")
+    assert as_sent(stored_line) == (
+        b'{"type":"RECORD","stream":"s","version":7,"record":' + text + b"}"
+    )
+
+
+def test_decimals_and_times_of_parquet_are_exact(tmp_path: Path, path: dict[str, Any]) -> None:
+    value = Decimal("12345678901234567890.123456789")
+    table = pyarrow.table({"id": [1], "d": [value], "big": [2**63 - 1]})
+    parquet.write_table(table, tmp_path / "1")
+    more = {"d": {"type": "number"}, "big": {"type": "integer"}}
+    line = batch({"format": "parquet"}, tmp_path / "1")
+    assert run([schema("s", **more), line], tmp_path / "lake", **path).code == 0
+    assert records(tmp_path / "lake", "s") == [{"id": 1, "d": str(value), "big": 2**63 - 1}]
+
+
+def damaged(kind: str, folder: Path) -> tuple[dict[str, str], Path]:
+    encoding = {"format": "jsonl", "compression": "gzip"}
+    file = folder / "file"
+    rows = [{"id": n, "pad": f"{n * 7919 % 10007}"} for n in range(2, 5000)]
+    if kind == "missing":
+        return encoding, file
+    if kind == "a folder":
+        file.mkdir()
+        return encoding, file
+    if kind.startswith("parquet"):
+        encoding = {"format": "parquet"}
+    written(file, encoding, rows)
+    data = file.read_bytes()
+    half = len(data) // 2
+    changed = {
+        "truncated": data[:half],
+        "not gzip": b"hello",
+        "garbled": data[:half] + b"\x00\xff" * 50 + data[half + 100 :],
+        "empty parquet": b"",
+        "parquet truncated": data[:half],
+        "parquet garbled": data[:200] + b"\xff" * (half - 200) + data[half:],
+        "bad JSON": gzip.compress(b'{"id": 2}\n{"id": 3, "x": "hush'),
+        "two on a line": gzip.compress(b'{"id": 2}{"id": 3, "x": "hush"}\n'),
+        "no object": gzip.compress(b'"hush"\n'),
+    }[kind]
+    file.write_bytes(changed)
+    return encoding, file
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "missing",
+        "a folder",
+        "truncated",
+        "not gzip",
+        "garbled",
+        "parquet truncated",
+        "parquet garbled",
+        "bad JSON",
+        "two on a line",
+        "no object",
+    ],
+)
+def test_a_missing_or_damaged_file_ends_the_run_and_is_not_acknowledged(
+    tmp_path: Path, kind: str, path: dict[str, Any]
+) -> None:
+    encoding, file = damaged(kind, tmp_path)
+    lines = [schema("s"), record("s", 1), state({"at": 1}), batch(encoding, file)]
+    outcome = run([*lines, state({"at": 2})], tmp_path / "lake", **path)
+    assert "line 4 of the input, stream 's'" in outcome.refused()
+    assert outcome.states == [b'{"at": 1}']
+    assert "hush" not in outcome.log
+    assert numbers(tmp_path / "lake", "s")[0] == 1
+    assert_clean(tmp_path / "lake")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"encoding": {"format": "csv"}},
+        {"encoding": {"format": "jsonl", "compression": "zstd"}},
+        {"encoding": {"surprise": 1}},
+        {"encoding": None},
+        {"manifest": 7},
+        {"manifest": None},
+    ],
+    ids=str,
+)
+def test_a_batch_that_cannot_be_understood_ends_the_run(
+    tmp_path: Path, wrong: dict[str, Any]
+) -> None:
+    file = written(tmp_path / "1", {"format": "jsonl"}, [{"id": 1}])
+    message = {**json.loads(batch({"format": "jsonl"}, file)), **wrong}
+    lines = [schema("s"), record("s", 1), json.dumps(message)]
+    assert "line 3 of the input, stream 's'" in run(lines, tmp_path / "lake").refused()
+
+
+def test_a_batch_before_its_schema_is_refused(tmp_path: Path, path: dict[str, Any]) -> None:
+    file = written(tmp_path / "1", {"format": "jsonl"}, [{"id": 1}])
+    outcome = run([schema("t"), batch({"format": "jsonl"}, file)], tmp_path / "lake", **path)
+    assert "line 2 of the input, stream 's'" in outcome.refused()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["jsonl gzip", "parquet"])
+def test_a_large_file_is_not_loaded_whole(tmp_path: Path, kind: str) -> None:
+    """A file of 300 MB of records, of which the target holds a fraction."""
+    file = tmp_path / "1"
+    count = 30_000
+    if kind == "parquet":
+        one = pyarrow.table({"id": list(range(1000)), "pad": ["x" * 10_000] * 1000})
+        with parquet.ParquetWriter(file, one.schema, compression="gzip") as writer:
+            for _ in range(count // 1000):
+                writer.write_table(one)
+    else:
+        block = "".join(json.dumps({"id": n, "pad": "x" * 10_000}) + "\n" for n in range(1000))
+        with gzip.open(file, "wb", compresslevel=1) as output:
+            for _ in range(count // 1000):
+                output.write(block.encode())
+    lines = [schema("s"), batch(ENCODINGS[kind], file), state({"at": 1})]
+    outcome = run(lines, tmp_path / "lake", command=MEASURED)
+    assert (outcome.code, outcome.states) == (0, [b'{"at": 1}']), outcome.log
+    assert sum(file.records for file in files(tmp_path / "lake", "s")) == count
+    # pyarrow alone is 100 MB, and how much its allocator keeps depends on how busy the machine is.
+    assert peak_megabytes(outcome) < 270

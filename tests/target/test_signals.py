@@ -1,0 +1,127 @@
+"""SIGTERM, SIGINT, and a reader that has gone: what came is committed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.target.driving import (
+    PATHS,
+    assert_clean,
+    numbers,
+    patched,
+    record,
+    schema,
+    started,
+    state,
+)
+
+SLOW_COMMIT = """
+import time
+from singerlake.store import LocalStore
+create = LocalStore.create
+def slow(self, key, *rest):
+    if key.endswith(".singer.gz"):
+        print("uploading", flush=True)
+        time.sleep(3600)
+    return create(self, key, *rest)
+LocalStore.create = slow
+"""
+
+
+@pytest.fixture(params=PATHS)
+def path(request: pytest.FixtureRequest) -> dict[str, Any]:
+    return PATHS[request.param]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_commits_what_came_and_prints_the_last_state(
+    number: signal.Signals, path: dict[str, Any], tmp_path: Path
+) -> None:
+    with started(tmp_path, commit_interval_seconds=3600, **path) as running:
+        running.send(schema("s"), record("s", 1), state({"at": 1}), record("s", 2))
+        running.send(state({"at": 2}), record("s", 3))
+        running.wait_for_log("Landing")
+        running.send_bytes(b'{"type": "RECORD", "stream": "s", "rec')
+        _wait_until_read(running.input.fileno())
+        running.process.send_signal(number)
+        outcome = running.wait()
+    assert outcome.code == 0, outcome.log
+    assert [json.loads(each) for each in outcome.states] == [{"at": 2}]
+    assert numbers(tmp_path, "s") == [1, 2, 3]
+    assert "Traceback" not in outcome.log
+    assert_clean(tmp_path)
+
+
+def _wait_until_read(descriptor: int) -> None:
+    """Until nothing is left in the pipe."""
+    import array
+    import fcntl
+    import termios
+    import time
+
+    waiting = array.array("i", [1])
+    while waiting[0]:
+        fcntl.ioctl(descriptor, termios.FIONREAD, waiting)
+        time.sleep(0.01)
+    time.sleep(0.2)  # what was read is dealt with after a short wait for more
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_second_signal_stops_at_once_though_the_store_hangs(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    with started(tmp_path, command=patched(SLOW_COMMIT)) as running:
+        running.send(schema("s"), record("s", 1), state({"at": 1}))
+        running.wait_for_log("Landing")
+        _wait_until_read(running.input.fileno())
+        running.process.send_signal(number)
+        assert running.next_state() == b"uploading"
+        running.process.send_signal(number)
+        outcome = running.wait()
+    assert outcome.code == 128 + number
+    assert outcome.states == []
+    assert "Traceback" not in outcome.log
+
+
+def test_a_signal_during_the_last_commit_does_not_disturb_it(tmp_path: Path) -> None:
+    slow = SLOW_COMMIT.replace("3600", "1")
+    with started(tmp_path, command=patched(slow)) as running:
+        running.send(schema("s"), record("s", 1), state({"at": 1}))
+        running.input.close()
+        assert running.next_state() == b"uploading"
+        running.process.send_signal(signal.SIGTERM)
+        outcome = running.wait()
+    assert (outcome.code, outcome.states) == (0, [b'{"at": 1}']), outcome.log
+    assert numbers(tmp_path, "s") == [1]
+
+
+def test_a_broken_stdout_is_not_a_lost_commit(tmp_path: Path, path: dict[str, Any]) -> None:
+    with started(tmp_path, commit_interval_seconds=0.1, **path) as running:
+        running.output.close()
+        for number in range(3):
+            running.send(schema("s"), record("s", number), state({"at": number}))
+            running.wait_for_log("nobody reads the STATE any more")
+        running.input.close()
+        code = running.process.wait()
+        log = running.log()
+    assert code == 0, log
+    assert numbers(tmp_path, "s") == [0, 1, 2]
+    assert "Traceback" not in log
+    assert "BrokenPipeError" not in log
+    assert log.count("nobody reads the STATE any more") == 1
+    assert_clean(tmp_path)
+
+
+def test_a_tap_that_dies_leaves_what_came_committed(tmp_path: Path) -> None:
+    with started(tmp_path) as running:
+        running.send(schema("s"), record("s", 1), state({"at": 1}))
+        os.close(os.dup(running.input.fileno()))
+        outcome = running.end()
+    assert (outcome.code, outcome.states) == (0, [b'{"at": 1}'])
+    assert numbers(tmp_path, "s") == [1]

@@ -1,0 +1,104 @@
+"""The public surface: a name that is added or lost here is a decision, not an accident."""
+
+from __future__ import annotations
+
+import inspect
+
+import singerlake
+from singerlake import errors, lake, store
+
+SINGERLAKE = {
+    "Lake",
+    "Selection",
+    "SingerlakeError",
+    "Snapshot",
+    "Stream",
+    "Tap",
+    "Writer",
+    "WriterOptions",
+    "check",
+    "open_lake",
+    "rebuild",
+}
+
+# Each error's nearest ancestor: callers catch by group.
+ERRORS = {
+    "SingerlakeError": "Exception",
+    "ConfigError": "SingerlakeError",
+    "BadLocation": "ConfigError",
+    "NotALake": "ConfigError",
+    "UnknownTap": "ConfigError",
+    "UnknownStream": "ConfigError",
+    "PermissionDenied": "ConfigError",
+    "UnsupportedFormat": "ConfigError",
+    "StaleBookmark": "ConfigError",
+    "InputError": "SingerlakeError",
+    "BadMessage": "InputError",
+    "BadName": "InputError",
+    "MissingKey": "InputError",
+    "RecordBeforeSchema": "InputError",
+    "SchemaCollision": "InputError",
+    "DamageError": "SingerlakeError",
+    "CorruptDocument": "DamageError",
+    "CorruptFile": "DamageError",
+    "MissingFile": "DamageError",
+    "MissingManifest": "DamageError",
+    "BusyError": "SingerlakeError",
+    "LockTimeout": "BusyError",
+    "CommitConflict": "BusyError",
+    "StoreError": "SingerlakeError",
+    "NotFound": "StoreError",
+    "AlreadyExists": "StoreError",
+    "Changed": "StoreError",
+    "Unavailable": "StoreError",
+    "OutcomeUnknown": "Unavailable",
+}
+
+METHODS = {
+    "Lake": {"annotate", "annotations", "stream", "tap", "taps", "writer"},
+    "Tap": {"catalogue", "stream", "streams"},
+    "Stream": {"since", "snapshot"},
+    "Snapshot": {
+        "blocks",
+        "bookmark",
+        "by_listing",
+        "files",
+        "lines",
+        "records",
+        "require",
+        "since",
+    },
+    "Writer": {"append", "append_records", "close", "commit", "flush", "schema", "write"},
+}
+
+
+def public(item: object) -> set[str]:
+    return {name for name in vars(item) if not name.startswith("_")}
+
+
+def test_what_singerlake_offers() -> None:
+    assert set(singerlake.__all__) == SINGERLAKE
+    assert all(hasattr(singerlake, name) for name in SINGERLAKE)
+
+
+def test_what_its_classes_offer() -> None:
+    for name, methods in METHODS.items():
+        assert public(getattr(singerlake, name)) == methods, name
+
+
+def test_every_error_stands_in_its_group() -> None:
+    found = {
+        name: item.__bases__[0].__name__
+        for name, item in vars(errors).items()
+        if inspect.isclass(item) and issubclass(item, Exception)
+    }
+    assert found == ERRORS
+
+
+def test_every_error_and_every_public_name_is_described() -> None:
+    for name in ERRORS:
+        assert getattr(errors, name).__doc__
+        assert f" {name} " in f"{errors.__doc__} ".replace("\n", " \n "), name
+    for module in (singerlake, lake, store):
+        for name in module.__all__:
+            assert inspect.getdoc(getattr(module, name)), name
