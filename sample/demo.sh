@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# A lake from nothing, in the folder that is named: land, look, replay, load, show as pages.
+# Every command is shown before it runs, as a person would type it.
+set -euo pipefail
+
+folder=$1
+tap=tap-shop--sample
+lake=$folder/lake
+mkdir -p "$folder"
+
+export SINGERLAKE_ROOT=$lake TAP_SINGERLAKE_LAKE_ROOT=$lake LOGLEVEL=WARNING
+export TARGET_SINGERLAKE_LAKE_ROOT=$lake TARGET_SINGERLAKE_TAP_ID=$tap
+
+title() { printf '\n\033[1m# %s\033[0m\n' "$*"; }
+run() { printf '\033[32m$\033[0m %s\n' "$*"; eval "$*"; }
+
+title "Land what a tap of a shop has sent; the states that come out are safe to go on from"
+run "target-singerlake --config ENV < singerlake/cli/shop.singer"
+
+title "Look at it"
+run "singerlake ls"
+run "singerlake diff $tap orders"
+run "singerlake check"
+
+title "Replay it, byte for byte, into any target"
+run "tap-singerlake --config ENV > $folder/replayed.singer"
+run "grep -m 3 RECORD $folder/replayed.singer"
+
+title "Load it in Spark"
+run "python sample/demo_spark.py $lake"
+
+title "Show it as pages"
+run "singerlake site build --out $folder/site --check"
+printf '\nOpen %s/site/index.html in a browser. The lake is in %s.\n' "$folder" "$lake"
