@@ -119,17 +119,16 @@ def commit_beside_vacuums(place: Place, index: int) -> None:
 
 
 def vacuum_until(place: Place, over: Path) -> None:
-    """Merges of a few files, then merges of those, and so on."""
+    """Merges of a few files, then merges of those, and so on: all sizes, however slow."""
     manifests.FAN_OUT = SMALL_SEGMENTS
     store = place.store()
     sizes = (1_000, 2_000, 4_000, 1_000_000)
     at = 0
-    while not over.exists():
+    while at <= len(sizes) or not over.exists():
         options = VacuumOptions(target_bytes=sizes[at % len(sizes)], lock=RACING)
         vacuum(store, KEYS, options)
         at += 1
         time.sleep(0.1)
-    assert at > len(sizes)
 
 
 def purge_until(place: Place, over: Path, reading: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import datetime, timezone
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -145,26 +146,39 @@ def test_metadata_columns(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_versions_become_one_frame_or_one_is_chosen(spark: SparkSession, tmp_path: Path) -> None:
-    land(tmp_path, [schema_line({"id": {"type": "integer"}, "a": {"type": "integer"}})])
+    """Integers become doubles beside numbers, other than in a key, where no digit may be lost."""
+    first = schema_line({name: {"type": "integer"} for name in ("id", "n", "a")})
+    second = schema_line(
+        {"id": {"type": "number"}, "n": {"type": "number"}, "a": {"type": "string"}, "b": {}}
+    )
+    land(tmp_path, [first])
     land(
         tmp_path,
         [
-            schema_line({"id": {"type": "integer"}, "a": {"type": "integer"}}),
-            record_line({"id": 1, "a": 5}),
-            schema_line({"id": {"type": "number"}, "a": {"type": "string"}, "b": {}}),
-            record_line({"id": 2.5, "a": "x", "b": [1]}),
+            first,
+            record_line({"id": 1, "n": 1, "a": 5}),
+            second,
+            record_line({"id": 2.5, "n": 2.5, "a": "x", "b": [1]}),
         ],
     )
     df = read_stream(spark, tmp_path, TAP, STREAM)
-    assert df.dtypes == [("id", "double"), ("a", "string"), ("b", "string")]
-    assert rows(df, "id") == [{"id": 1.0, "a": "5", "b": None}, {"id": 2.5, "a": "x", "b": "[1]"}]
+    assert df.dtypes == [
+        ("id", "decimal(38,18)"),
+        ("n", "double"),
+        ("a", "string"),
+        ("b", "string"),
+    ]
+    assert rows(df, "id") == [
+        {"id": Decimal(1), "n": 1.0, "a": "5", "b": None},
+        {"id": Decimal("2.5"), "n": 2.5, "a": "x", "b": "[1]"},
+    ]
     [conflict] = merge_report(tmp_path, TAP, STREAM)
     assert (conflict.column, conflict.merged) == ("a", "string (text)")
     latest = read_stream(spark, tmp_path, TAP, STREAM, schema_versions="latest")
-    assert rows(latest, "id") == [{"id": 2.5, "a": "x", "b": "[1]"}]
+    assert rows(latest, "id") == [{"id": 2.5, "n": 2.5, "a": "x", "b": "[1]"}]
     [oldest, _] = conflict.declared
-    first = read_stream(spark, tmp_path, TAP, STREAM, schema_versions=[oldest])
-    assert rows(first, "id") == [{"id": 1, "a": 5}]
+    one = read_stream(spark, tmp_path, TAP, STREAM, schema_versions=[oldest])
+    assert rows(one, "id") == [{"id": 1, "n": 1, "a": 5}]
     with pytest.raises(PySparkException, match="has no schema version nothing"):
         read_stream(spark, tmp_path, TAP, STREAM, schema_versions=["nothing"])
 
