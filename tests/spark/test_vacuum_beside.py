@@ -147,26 +147,26 @@ def vacuum_beside_others(spark: SparkSession, root: Path) -> Done:
             others_go_on()
         outcome = target.end()
     assert outcome.code == 0, outcome.log
-    last_landed = json.loads(outcome.states[-1])["landed"]
-    return Done(report, store.commits_meanwhile, last_landed, seen.results)
+    return Done(report, store.commits_meanwhile, landed.results[-1], seen.results)
 
 
-def landing(target: Running) -> Callable[[], None]:
-    """Sends the next record and its STATE; returns once the STATE of the one before is out.
+def landing(target: Running) -> Callable[[], int]:
+    """Sends the next record and its STATE; returns it once the STATE of the one before is out.
 
-    Not its own: a target looks for commits that are done when something comes, and else once
-    a second.
+    Not its own, though that may come at once, and alone: a target looks for commits that are done
+    when something comes, and else once a second.
     """
     target.send(schema(STREAM))
     coming = count(SMALL_FILES)
     landed = SMALL_FILES - 1
 
-    def land() -> None:
+    def land() -> int:
         nonlocal landed
         number = next(coming)
         target.send(timed(STREAM, number), state({"landed": number}))
         while landed < number - 1:
             landed = json.loads(target.next_state())["landed"]
+        return number
 
     return land
 
