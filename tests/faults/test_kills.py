@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 import multiprocessing
 import os
 import random
@@ -25,7 +26,7 @@ from tests.faults import ground
 from tests.faults.result import Line
 from tests.faults.scale import scaled
 from tests.faults.truth import Truth
-from tests.lake.faulty_store import Intercepting
+from tests.lake.faulty_store import Intercepting, Recording
 from tests.lake.landing import (
     KEYS,
     QUICK,
@@ -62,10 +63,11 @@ class Killing(Intercepting):
         mine = next(self._requests) == self._at
         if mine and not self._after:
             os._exit(KILLED)
-        result = call()
-        if mine:
-            os._exit(KILLED)
-        return result
+        try:
+            return call()
+        finally:  # also where the answer is a refusal: that was a request too
+            if mine:
+                os._exit(KILLED)
 
 
 def commit_each(
@@ -128,23 +130,32 @@ def test_a_process_killed_at_any_request_loses_nothing(
     truth = Truth()
     base, acknowledged = tmp_path / "base", tmp_path / "acknowledged"
     WORK[name][0](LocalStore(base), truth)
-    step, at = scaled(9, 1), 1
-    exit_code: int | None = KILLED
-    while exit_code == KILLED:
-        for after in (False, True):
-            folder = tmp_path / f"{at} {after}"
-            if base.exists():
-                shutil.copytree(base, folder)
-            acknowledged.write_text("")
-            exit_code = run(work_until_killed, name, folder, at, after, acknowledged)
-            assert exit_code in (KILLED, 0), f"request {at}"
-            line.runs += 1
-            line.faults += exit_code == KILLED
-            assert_kept(LocalStore(folder), truth, acknowledged)
-            shutil.rmtree(folder)
-        at += step
+
+    def killed(at: int, after: bool) -> bool:
+        folder = copied(base, tmp_path / f"{at} {after}")
+        acknowledged.write_text("")
+        exit_code = run(work_until_killed, name, folder, at, after, acknowledged)
+        assert exit_code in (KILLED, 0), f"request {at}"
+        line.runs += 1
+        line.faults += exit_code == KILLED
+        assert_kept(LocalStore(folder), truth, acknowledged)
+        shutil.rmtree(folder)
+        return exit_code == KILLED
+
+    recording = Recording(LocalStore(copied(base, tmp_path / "recorded")))
+    acknowledged.write_text("")
+    BODIES[name](recording, acknowledged)
+    step, points = scaled(9, 1), 0
+    while any([killed(1 + points * step, after) for after in (False, True)]):
+        points += 1
     line.keep()
-    assert line.faults
+    assert points == math.ceil(len(recording.requests) / step)
+    assert line.faults == 2 * points
+
+
+def copied(base: Path, folder: Path) -> Path:
+    """The lake of the ground, where there is one."""
+    return shutil.copytree(base, folder) if base.exists() else folder
 
 
 def assert_kept(store: Store, truth: Truth, acknowledged: Path) -> None:
