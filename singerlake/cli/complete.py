@@ -1,54 +1,115 @@
-"""Completing the names of taps and streams from the lake that was typed before them."""
+"""Completing roots, and the names of taps and streams in the lake that was typed before them."""
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from threading import Thread
+from typing import TYPE_CHECKING
 
 import click
+from click.shell_completion import CompletionItem
 
-from singerlake.errors import SingerlakeError
-from singerlake.lake import Lake, open_lake
+from singerlake.cli.place import VARIABLE
+from singerlake.cli.storage_options import options_of
 
+if TYPE_CHECKING:
+    from singerlake.lake import Lake
 
-def complete_tap(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """The lake's taps that begin so; none where the lake cannot be read."""
-    with _quietly():
-        return _matching((tap.tap_id for tap in _lake(context).taps()), incomplete)
-    return []
+PATIENCE = 3.0
+"""Seconds that whoever pressed TAB waits for a store."""
 
-
-def complete_stream(
-    context: click.Context, parameter: click.Parameter, incomplete: str
-) -> list[str]:
-    """The streams of the tap that was typed."""
-    with _quietly():
-        tap = str(context.params.get("tap") or "")
-        return _matching(_lake(context).tap(tap).catalogue(), incomplete)
-    return []
+Items = list[CompletionItem[str]]
+Completer = Callable[[click.Context, click.Parameter, str], Items]
+Lookup = Callable[[], Iterable[str]]
 
 
-@contextmanager
-def _quietly() -> Iterator[None]:
-    """No error, and no warning: it would be drawn into the line that is being typed."""
+def complete_tap(context: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
+    """The value of --tap: the lake's taps that begin so; none where the lake cannot be read."""
+    lookups = [_lookup(context, root, "tap") for root in _roots(context)]
+    return _items(lookups, incomplete)
+
+
+def complete_stream(context: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
+    """The value of --stream: streams of the tap that was typed, or of all."""
+    tap = context.params.get("tap")
+    lookups = [_lookup(context, root, "stream", tap) for root in _roots(context)]
+    return _items(lookups, incomplete)
+
+
+def complete_word(names: tuple[str, ...]) -> Completer:
+    """For the root, and for the arguments of these names that follow it."""
+
+    def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
+        words = ("root", *names)
+        position = words.index(str(parameter.name))
+        typed = [str(context.params.get(name)) for name in words[:position]]
+        root, lookups = os.environ.get(VARIABLE), []
+        if root and position < len(names):  # the root may have been left out
+            lookups.append(_lookup(context, root, names[position], *typed))
+        if typed:
+            lookups.append(_lookup(context, typed[0], names[position - 1], *typed[1:]))
+        # Shells look for folders where there is no name that begins so.
+        folders = [CompletionItem(incomplete, type="dir")] if position == 0 else []
+        return folders + _items(lookups, incomplete)
+
+    return complete
+
+
+def _roots(context: click.Context) -> list[str]:
+    # Before the value of an option, click has not sorted the other words yet.
+    words = [context.params.get("root"), *context.args[:1], os.environ.get(VARIABLE)]
+    return [str(word) for word in words if word]
+
+
+def _lookup(context: click.Context, root: str, what: str, tap: str | None = None) -> Lookup:
+    """The names of taps, or of streams: of a tap, or of all."""
+
+    def names() -> Iterable[str]:
+        if what not in ("tap", "only", "stream"):
+            return ()
+        lake = _lake(context, root)
+        if what != "stream":
+            return [one.tap_id for one in lake.taps()]
+        taps = [lake.tap(tap)] if tap else lake.taps()
+        return {name for one in taps for name in one.catalogue()}
+
+    return names
+
+
+def _lake(context: click.Context, root: str) -> Lake:
+    from singerlake.lake import open_on  # only if a name is asked for
+    from singerlake.store import Retrying, open_store
+
+    given = context.params
+    store = open_store(root, options_of(given.get("storage_options"), given.get("pairs") or ()))
+    return open_on(store.inner if isinstance(store, Retrying) else store)
+
+
+def _items(lookups: list[Lookup], incomplete: str) -> Items:
+    """Names from the first lookup that has any.
+
+    Hostile names are left out: shells take completions line by line, and obey escapes.
+    """
+    found: list[str] = []
+
+    def look() -> None:
+        for lookup in lookups:
+            # Whatever goes wrong: a traceback would be drawn into the line that is being typed.
+            with suppress(Exception):
+                names = [name for name in lookup() if name.startswith(incomplete)]
+                found.extend(sorted(name for name in names if name.isprintable() and name))
+            if found:
+                return
+
     logging.disable()
     try:
-        with suppress(SingerlakeError):
-            yield
+        # A thread, because a store that does not answer cannot be told to stop.
+        thread = Thread(target=look, daemon=True)
+        thread.start()
+        thread.join(PATIENCE)
     finally:
         logging.disable(logging.NOTSET)
-
-
-def _lake(context: click.Context) -> Lake:
-    # Before the value of an option, click has not sorted the other words yet.
-    words = [context.params.get("root"), *context.args, os.environ.get("SINGERLAKE_ROOT")]
-    return open_lake(next((word for word in words if word), ""))
-
-
-def _matching(names: Iterable[str], incomplete: str) -> list[str]:
-    """Hostile names are left out: shells take completions line by line, and obey escapes."""
-    return sorted(
-        name for name in names if name.startswith(incomplete) and name.isprintable() and name
-    )
+    return [CompletionItem(name) for name in list(found)]

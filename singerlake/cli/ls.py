@@ -25,8 +25,7 @@ DAMAGED = 3
 
 
 @command()
-@root_arguments()
-@click.argument("only", required=False, metavar="[TAP]")
+@root_arguments(optional_tap=True)
 @tap_option
 @stream_option
 @json_option

@@ -10,14 +10,16 @@ from typing import Any
 import click
 from rich.text import Text
 
-from singerlake.cli.complete import complete_tap
-from singerlake.cli.console import complain, number, print_json, print_table, size, table
+from singerlake.cli.complete import complete_stream, complete_tap
+from singerlake.cli.console import number, print_json, print_table, size, table
+from singerlake.cli.failures import Failures
 from singerlake.cli.jobs import Hours, conf_option, master_option, spark_module, spark_session
 from singerlake.cli.name import shown
 from singerlake.cli.options import command, json_option
 from singerlake.cli.progress import progress
-from singerlake.cli.root import Root, options_of, root_arguments
-from singerlake.errors import SingerlakeError, UnknownStream
+from singerlake.cli.root import Root, root_arguments
+from singerlake.cli.storage_options import options_of
+from singerlake.errors import UnknownStream
 
 FORMATS = ("parquet", "csv", "avro", "orc", "json")
 
@@ -32,10 +34,20 @@ FORMATS = ("parquet", "csv", "avro", "orc", "json")
     help="The tap whose streams to publish.",
 )
 @click.option(
-    "--stream", "streams", multiple=True, metavar="NAME", help="Only this stream (repeatable)."
+    "--stream",
+    "streams",
+    multiple=True,
+    metavar="NAME",
+    shell_complete=complete_stream,
+    help="Only this stream (repeatable).",
 )
 @click.option(
-    "--format", "file_format", type=click.Choice(FORMATS), default="parquet", show_default=True
+    "--format",
+    "file_format",
+    type=click.Choice(FORMATS),
+    default="parquet",
+    show_default=True,
+    help="What kind of files to write.",
 )
 @click.option(
     "--mode",
@@ -142,29 +154,24 @@ def project(
         "out_options": _out_options(root, out, out_storage_options),
     }
     done: list[dict[str, Any]] = []
-    failures: list[SingerlakeError] = []
+    failures = Failures()
     for name in names:
-        try:
-            with progress(f"projecting {name} (tasks)") as bar:
+        with failures.collected(tap, name), progress(f"projecting {name} (tasks)") as bar:
+            try:
                 result = job.project(
                     spark, root.url, out, tap, name, settings, progress=bar, **given
                 )
+            except UnknownStream:
+                if streams:
+                    raise
+                continue  # in the catalogue, and nothing was ever committed: nothing to publish
             done.append(asdict(result))
-        except SingerlakeError as error:
-            if isinstance(error, UnknownStream) and not streams:
-                # In the catalogue, and nothing was ever committed: nothing to publish yet.
-                continue
-            # One stream that cannot be published keeps no other from it.
-            failures.append(error)
-            done.append({"tap_id": tap, "stream": name, "status": "failed", "error": str(error)})
+    rows = [*done, *failures.rows]
     if as_json:
-        print_json(done)
+        print_json(rows)
     else:
-        _print(done)
-    for other in failures[1:]:
-        complain(other)
-    if failures:
-        raise failures[0]
+        _print(rows)
+    failures.raise_first()
 
 
 def _out_options(root: Root, out: str, given: str | None) -> Mapping[str, Any]:
