@@ -23,8 +23,20 @@ SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 
 @command()
 @root_arguments("tap", "stream")
-@click.option("--from", "before", metavar="VERSION", help="The one before --to, unless told.")
-@click.option("--to", "after", default="latest", show_default=True, metavar="VERSION")
+@click.option(
+    "--from",
+    "before",
+    metavar="VERSION",
+    help="The older version. Default: the version before --to.",
+)
+@click.option(
+    "--to",
+    "after",
+    default="latest",
+    show_default=True,
+    metavar="VERSION",
+    help="The newer version.",
+)
 @json_option
 def diff(root: Root, tap: str, stream: str, before: str | None, after: str, as_json: bool) -> None:
     """Compare two schema versions.

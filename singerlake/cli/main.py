@@ -10,25 +10,8 @@ from typing import Any
 
 import click
 
-from singerlake.cli.annotate import annotate
-from singerlake.cli.cat import cat
-from singerlake.cli.check import check
-from singerlake.cli.completion import completion
-from singerlake.cli.console import complain
-from singerlake.cli.demo import demo
-from singerlake.cli.diff import diff
-from singerlake.cli.doctor import doctor
-from singerlake.cli.du import du
-from singerlake.cli.log import log
-from singerlake.cli.ls import ls
-from singerlake.cli.name import plain
-from singerlake.cli.options import EXIT_CODES
-from singerlake.cli.project import project
-from singerlake.cli.rebuild import rebuild
-from singerlake.cli.show import show
-from singerlake.cli.site import site
-from singerlake.cli.vacuum import vacuum
-from singerlake.cli.verify import verify
+from singerlake.cli.commands import LazyGroup
+from singerlake.cli.exit_codes import EXIT_CODES, INTERRUPTED, PIPE_CLOSED
 from singerlake.errors import (
     BusyError,
     ConfigError,
@@ -49,32 +32,47 @@ FAULT = 70
 """As sysexits.h has it for what a program itself did wrong."""
 
 
-class _Commands(click.Group):
+class _Commands(LazyGroup):
     """Turns our errors into one line and an exit code: a user never sees a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except SingerlakeError as error:
-            complain(f"{type(error).__name__}: {error}")
+            _complain(f"{type(error).__name__}: {error}")
             ctx.exit(next((code for kind, code in CODES if isinstance(error, kind)), FAULT))
         except BrokenPipeError:
             # `singerlake show … | head` is no error; closing stderr silences Python's own word.
             sys.stderr.close()
-            ctx.exit(141)
-        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            ctx.exit(PIPE_CLOSED)
+        except (KeyboardInterrupt, click.Abort):
+            # click would end with 1, which says that problems were found in the lake.
+            click.echo("\nInterrupted.", err=True)
+            ctx.exit(INTERRUPTED)
+        except (click.ClickException, click.exceptions.Exit):
             raise
         except Exception:
-            # Python would end with 1, which says that problems were found in the lake.
+            # Nor may Python end with 1.
             traceback.print_exc()
-            complain("this is a fault of singerlake itself: please report it, with the lines above")
+            _complain(
+                "this is a fault of singerlake itself: please report it, with the lines above"
+            )
             ctx.exit(FAULT)
+
+
+def _complain(message: str) -> None:
+    """Loads rich only where there is something to tell."""
+    from singerlake.cli.console import complain
+
+    complain(message)
 
 
 class _PlainLines(logging.Formatter):
     """A log line may quote what a store or another writer said."""
 
     def format(self, record: logging.LogRecord) -> str:
+        from singerlake.cli.name import plain
+
         return "\n".join(map(plain, super().format(record).split("\n")))
 
 
@@ -89,8 +87,8 @@ def main(verbose: bool) -> None:
     """Look after a lake of raw Singer data.
 
     ROOT is a folder, or any fsspec URL such as s3://bucket/lake. It may be left out where
-    $SINGERLAKE_ROOT tells it. What would replace or delete something only tells so, until it is
-    given --apply.
+    $SINGERLAKE_ROOT tells it. `rebuild` and `vacuum` only tell what they would do, until they are
+    given --apply. `project` has --dry-run for that, and `check` mends nothing without --fix.
 
     \b
     Examples:
@@ -109,25 +107,3 @@ def main(verbose: bool) -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(_PlainLines("%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, handlers=[handler])
-
-
-COMMANDS: tuple[click.Command, ...] = (
-    ls,
-    show,
-    cat,
-    diff,
-    log,
-    du,
-    check,
-    rebuild,
-    annotate,
-    doctor,
-    site,
-    vacuum,
-    project,
-    verify,
-    demo,
-    completion,
-)
-for command in COMMANDS:
-    main.add_command(command)

@@ -9,15 +9,10 @@ from typing import Any
 import click
 
 from singerlake.cli.complete import complete_stream, complete_tap
+from singerlake.cli.exit_codes import EXIT_CODES
 from singerlake.errors import ConfigError
 from singerlake.format import times
 from singerlake.format.manifest import Manifest
-
-EXIT_CODES = (
-    "Exit codes: 0 all is well, 1 problems were found, 2 wrong use or settings, 3 the lake is "
-    "damaged, 4 somebody else is at work, 5 the store or Spark does not answer, "
-    "70 a fault of singerlake itself."
-)
 
 
 def command() -> Callable[[Callable[..., Any]], click.Command]:

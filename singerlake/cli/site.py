@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from singerlake.cli.console import complain, plural, print_json, say
+from singerlake.cli.console import complain, plural, print_json, print_json_lines, say
+from singerlake.cli.exit_codes import EXIT_CODES
 from singerlake.cli.name import shown
-from singerlake.cli.options import EXIT_CODES, json_option
+from singerlake.cli.options import json_option
 from singerlake.cli.progress import progress
 from singerlake.cli.root import Root, root_arguments
 from singerlake.errors import ConfigError
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-@click.group()
+@click.group(epilog=EXIT_CODES)
 def site() -> None:
     """Make pages of a lake.
 
@@ -35,6 +36,11 @@ def site() -> None:
 
     The pages hold names, schemas, counts and times, what people wrote about the taps, and the
     lake's address. They hold no records and no credentials.
+
+    \b
+    Examples:
+      singerlake site serve ./lake
+      singerlake site build s3://bucket/lake --out ./site --check
     """
 
 
@@ -45,7 +51,11 @@ def page_options(command: Command) -> Command:
             metavar="URL",
             help="Where readers of the pages find the lake, if not at ROOT: snippets name it.",
         ),
-        click.option("--title", help="What the pages call the lake: the end of its address."),
+        click.option(
+            "--title",
+            metavar="TEXT",
+            help="What the pages call the lake; by default the last part of its address.",
+        ),
         click.option(
             "--check-report",
             type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -127,6 +137,7 @@ def build(
 )
 @click.option("--open", "open_browser", is_flag=True, help="Open it in the browser.")
 @page_options
+@json_option
 def serve(
     root: Root,
     host: str,
@@ -137,17 +148,19 @@ def serve(
     check_report: Path | None,
     title: str | None,
     address: str | None,
+    as_json: bool,
 ) -> None:
     """Serve the pages of the lake at ROOT.
 
     To a browser on this machine, until Ctrl+C. A page that is asked for comes at once; if it is
     older than --refresh, the pages are built again meanwhile, and the next look shows them.
-    --check checks once, at the start.
+    --check checks once, at the start. --json tells the address in one line, once it answers.
 
     \b
     Examples:
       singerlake site serve ./lake
       singerlake site serve s3://bucket/lake --port 8080 --check
+      singerlake site serve ./lake --json | jq .url
     """
     from singerlake.site.serve import LOOPBACK, Fresh, Server
 
@@ -163,13 +176,16 @@ def serve(
         with Server(Path(folder), host, port, Fresh(rebuild, refresh)) as server:
             if host not in LOOPBACK:
                 complain(f"everybody who reaches {host} can read these pages", "Note")
-            click.echo(f"Serving {server.url} (Ctrl+C ends it)")
+            if as_json:
+                print_json_lines([{"url": server.url}])
+            else:
+                click.echo(f"Serving {server.url} (Ctrl+C ends it)")
             if open_browser:
                 click.launch(server.url)
             try:
                 server.serve_forever()
             except KeyboardInterrupt:
-                click.echo()
+                click.echo(err=True)
 
 
 def _built(

@@ -5,27 +5,64 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
 from singerlake import open_lake
 from singerlake.cli import main
+from singerlake.cli.commands import COMMANDS as COMMAND_HELP
+from singerlake.cli.storage_options import options_of
 from tests.cli.lake import TAP, run, said, told
 from tests.servers import S3Server
 
-COMMANDS = sorted(main.commands)
+TOP = click.Context(main, info_name="singerlake")
+COMMANDS = main.list_commands(TOP)
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "site"])
-def test_help_teaches_by_example_and_tells_the_exit_codes(name: str) -> None:
-    shown = said(name, "--help")
+def every(group: click.Group, context: click.Context) -> Iterator[str]:
+    """All commands, and those within them: `site`, `site build` …"""
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        inner = click.Context(command, context, info_name=name)
+        yield inner.command_path.removeprefix("singerlake ")
+        if isinstance(command, click.Group):
+            yield from every(command, inner)
+
+
+@pytest.mark.parametrize("path", [*every(main, TOP)])
+def test_help_teaches_by_example_and_tells_the_exit_codes(path: str) -> None:
+    shown = said(*path.split(), "--help")
     assert "Examples:" in shown
-    assert f"singerlake {name}" in shown
-    assert "Exit codes: 0 all is well, 1 problems were found, 2 wrong use" in " ".join(
-        shown.split()
-    )
-    assert ("--json" in shown) == (name != "completion")
+    assert f"  singerlake {path}" in shown.partition("Examples:")[2] or path == "completion"
+    told_codes = " ".join(shown.split())
+    assert "Exit codes: 0 all is well, 1 problems were found, 2 wrong use" in told_codes
+    assert "130 interrupted by Ctrl-C, 141 whoever read the output went away" in told_codes
+    assert ("--json " in shown) == (path not in ("completion", "site"))
+
+
+@pytest.mark.parametrize("path", [*every(main, TOP)])
+def test_every_option_says_what_it_does(path: str) -> None:
+    command: click.Command | None = main
+    for name in path.split():
+        assert isinstance(command, click.Group)
+        command = command.get_command(TOP, name)
+    assert command is not None
+    for option in command.params:
+        assert not isinstance(option, click.Option) or option.help, option.name
+
+
+def test_the_list_of_commands_says_what_each_says_itself() -> None:
+    """It is told without loading any of them."""
+    listed = said("--help")
+    for name in COMMANDS:
+        command = main.get_command(TOP, name)
+        assert command is not None
+        assert COMMAND_HELP[name] == (command.help or "").partition("\n")[0]
+        assert COMMAND_HELP[name] in listed
 
 
 def test_the_list_of_commands_tells_each_in_a_whole_sentence() -> None:
@@ -69,6 +106,35 @@ def test_the_root_may_come_from_the_environment(built: Path) -> None:
     assert said("show", built, TAP, "orders", SINGERLAKE_ROOT="elsewhere")
     short = run("show", TAP, **variables)
     assert (short.exit_code, "Missing argument STREAM" in short.stderr) == (2, True)
+
+
+def test_one_word_after_ls_is_a_tap_where_the_root_is_known(built: Path, tmp_path: Path) -> None:
+    variables = {"SINGERLAKE_ROOT": str(built)}
+    assert said("ls", TAP, **variables) == said("ls", built, "--tap", TAP)
+    assert said("ls", built, TAP, SINGERLAKE_ROOT=str(tmp_path)) == said("ls", built, TAP)
+    assert said("ls", built, SINGERLAKE_ROOT=str(tmp_path)) == said("ls", built)
+    unknown = run("ls", "tap-nobody", **variables)
+    assert (unknown.exit_code, "UnknownTap" in unknown.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("given", "value"),
+    [
+        ("12345", "12345"),
+        ("1e5", "1e5"),
+        ("NaN", "NaN"),
+        ('"quoted"', '"quoted"'),
+        ("{broken", "{broken"),
+        ("", ""),
+        ("a=b", "a=b"),
+        ("true", True),
+        ("null", None),
+        ('{"region_name": "x"}', {"region_name": "x"}),
+        ("[1]", [1]),
+    ],
+)
+def test_a_credential_given_as_an_option_stays_text(given: str, value: object) -> None:
+    assert options_of(None, (f"secret={given}",)) == {"secret": value}
 
 
 def test_storage_options_come_from_the_environment_or_a_file(built: Path, tmp_path: Path) -> None:
@@ -143,22 +209,41 @@ HEAVY = {
 
 def test_it_starts_quickly() -> None:
     """Counted in modules, since clocks differ: half a second is good for several hundred."""
-    code = "import json, sys, singerlake.cli; print(json.dumps(list(sys.modules)))"
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    modules = json.loads(shown.stdout)
-    assert not HEAVY & {name.partition(".")[0] for name in modules}
-    assert len(modules) < 500
+    modules = loaded_by(["--help"])
+    assert not (HEAVY | {"msgspec", "rich"}) & {name.partition(".")[0] for name in modules}
+    assert len(modules) < 200
 
 
 def test_a_command_that_needs_no_more_imports_no_more(built: Path) -> None:
+    modules = loaded_by(["ls", str(built)])
+    assert not HEAVY & {name.partition(".")[0] for name in modules}
+    assert not {"singerlake.cli.show", "singerlake.cli.site"} & {*modules}
+    assert len(modules) < 400
+
+
+def loaded_by(arguments: list[str]) -> list[str]:
     code = (
         "import sys; from singerlake.cli import main\n"
-        f"main(['ls', {str(built)!r}], standalone_mode=False)\n"
+        f"main({arguments!r}, standalone_mode=False)\n"
         "print('MODULES', *sys.modules)"
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    modules = shown.stdout.rpartition("MODULES")[2].split()
-    assert not HEAVY & {name.partition(".")[0] for name in modules}
+    return shown.stdout.rpartition("MODULES")[2].split()
+
+
+def test_an_interrupt_is_no_finding(built: Path) -> None:
+    """1 would say that problems were found."""
+    stumbling = (
+        "import sys, singerlake.cli.log as log\n"
+        "def interrupted(*_): raise KeyboardInterrupt\n"
+        "log.Root.lake = interrupted\n"
+        "from singerlake.cli import main; main(sys.argv[1:])"
+    )
+    command = [sys.executable, "-c", stumbling, "log", str(built)]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert ended.returncode == 130
+    assert "Interrupted." in ended.stderr
+    assert "Traceback" not in ended.stderr
 
 
 def test_json_of_every_look_is_json(built: Path) -> None:

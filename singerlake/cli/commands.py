@@ -1,0 +1,44 @@
+"""The commands, each loaded when it is used: a command line should answer at once."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import click
+
+COMMANDS = {
+    "annotate": "Note who owns a TAP and what it is.",
+    "cat": "Print the records of a stream.",
+    "check": "Find out what is wrong with a lake.",
+    "completion": "Print what makes a shell complete this.",
+    "demo": "Make a small lake and look around in it.",
+    "diff": "Compare two schema versions.",
+    "doctor": "Find out whether a store is fit.",
+    "du": "Show what each stream takes up.",
+    "log": "Show what was committed, newest last.",
+    "ls": "List taps and streams.",
+    "project": "Publish streams as typed files.",
+    "rebuild": "Make all metadata again, from the files.",
+    "show": "Show one stream.",
+    "site": "Make pages of a lake.",
+    "vacuum": "Merge small files.",
+    "verify": "Check a lake on many machines.",
+}
+"""The first line of each command's help. Command `x` is `x` in `singerlake.cli.x`."""
+
+
+class LazyGroup(click.Group):
+    """Imports the command that was asked for, and no other; its help imports none."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        found: click.Command = getattr(import_module(f"singerlake.cli.{cmd_name}"), cmd_name)
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(COMMANDS.items()))
