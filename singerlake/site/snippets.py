@@ -102,5 +102,6 @@ def _literal(text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """In YAML, of which JSON is a part."""
-    return json.dumps(text, ensure_ascii=not text.isprintable())
+    """In YAML: as in JSON, but with its own escapes, which know no pairs of surrogates."""
+    quoted = json.dumps(text, ensure_ascii=False)
+    return "".join(one if one.isprintable() else f"\\U{ord(one):08x}" for one in quoted)

@@ -6,9 +6,12 @@ import json
 import re
 from datetime import datetime, timezone
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
+import yaml
 
+from singerlake import open_lake
 from singerlake.errors import ConfigError, Unavailable
 from singerlake.format import keys
 from singerlake.format.keys import StreamKeys
@@ -227,14 +230,35 @@ def test_only_what_leads_somewhere_is_a_link() -> None:
     assert [value.text for value in told.others[0].values] == ["https://x.org", '{"a": 1}']
 
 
+HOSTILE_NAMES = ("a\"b; $(rm -rf ~)'", "x\n\x1b[2J\0", "# {no}: *yes", "Größe\u202e\U0001f4a9")
+
+
+@pytest.mark.parametrize("stream", ["orders", *HOSTILE_NAMES])
+def test_snippets_do_what_they_say(
+    stream: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / "it's: a #lake"
+    lakes.land(open_lake(root, create=True), stream, {"id": {"type": "integer"}}, 2)
+    made = {one.name: one.text for one in snippets(str(root), lakes.TAP, stream)}
+    exec(made["Python"], {})
+    assert capsys.readouterr().out == "{'id': 0}\n{'id': 1}\n"
+    (plugin,) = yaml.safe_load(made["Meltano"])["plugins"]["extractors"]
+    settings = {"lake_root": str(root), "tap_id": lakes.TAP, "streams": [stream]}
+    assert plugin["config"] == settings
+    assert {setting["name"] for setting in plugin["settings"]} == {*settings, "storage_options"}
+    called: list[tuple[object, ...]] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("singerlake.spark.session", lambda: "spark")
+        patch.setattr("singerlake.spark.read_stream", lambda *given: called.append(given) or Mock())
+        exec(made["Spark"], {})
+    assert called == [("spark", str(root), lakes.TAP, stream)]
+
+
 def test_snippets_quote_what_they_are_given() -> None:
-    made = {one.name: one.text for one in snippets("s3://b/l", "tap", "a\"b; $(rm -rf ~)'")}
-    compile(made["Python"], "snippet", "exec")
-    compile(made["Spark"], "snippet", "exec")
+    made = {one.name: one.text for one in snippets("s3://b/l", "tap", HOSTILE_NAMES[0])}
     assert "export TAP_SINGERLAKE_STREAMS='[\"a\\\"b; $(rm -rf ~)'\"'\"'\"]'" in made["Shell"]
-    hostile = {one.name: one.text for one in snippets("s3://b/l", "tap", "x\n\x1b[2J\0")}
+    hostile = {one.name: one.text for one in snippets("s3://b/l", "tap", HOSTILE_NAMES[1])}
     assert "Shell" not in hostile
-    compile(hostile["Python"], "snippet", "exec")
     assert all("\x1b" not in text for text in hostile.values())
 
 
