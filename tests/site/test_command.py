@@ -20,6 +20,7 @@ from singerlake import open_lake
 from singerlake.cli import main
 from singerlake.errors import ConfigError, Unavailable
 from singerlake.site.serve import Fresh, Server
+from tests.cli import lake as acceptance
 from tests.site.lakes import TAP, land
 
 
@@ -45,6 +46,28 @@ def test_build_tells_what_it_built(lake: Path, tmp_path: Path) -> None:
     assert (body["title"], body["records"], body["problems"]) == ("Ours", 3, 0)
     assert body["checked"] is not None
     assert Path(body["index"]).is_file()
+
+
+def test_build_of_a_lake_with_all_that_can_be_in_one(tmp_path: Path) -> None:
+    """Two taps, hostile names, three schema versions, a damaged file."""
+    acceptance.build(tmp_path / "lake")
+    arguments = ("site", "build", tmp_path / "lake", "--check", "--out", tmp_path / "site")
+    told = acceptance.told(*arguments)
+    assert told.keys() == {
+        *("built", "checked", "index", "title"),
+        *("bytes", "files", "pages", "problems", "properties", "records", "streams", "taps"),
+    }
+    counts = ("taps", "streams", "files", "records", "pages", "problems")
+    assert [told[name] for name in counts] == [2, 5, 7, 12, 9, 1]
+    index = tmp_path / "site" / "index.html"
+    assert told["index"] == str(index)
+    said = acceptance.said(*arguments, COLUMNS="1000")
+    assert said == f"{index}: 2 taps, 5 streams, 9 pages, 1 problem\n"
+    streams = index.parent / "stream" / acceptance.TAP
+    assert "file-corrupt" in (streams / "damaged.html").read_text()
+    orders = (streams / "orders.html").read_text()
+    assert all(f">v{number}<" in orders for number in (1, 2, 3))
+    assert len(list(index.parent.glob("stream/*/*.html"))) == 5
 
 
 def test_build_takes_what_check_found(lake: Path, tmp_path: Path) -> None:
@@ -89,7 +112,7 @@ def test_serve_builds_serves_and_ends_quietly(lake: Path) -> None:
             assert b"tap-shop--sample" in answer.read()
         run.send_signal(signal.SIGINT)
         _, errors = run.communicate(timeout=20)
-    assert (run.returncode, errors) == (0, "")
+    assert (run.returncode, errors.strip()) == (0, "")
 
 
 @pytest.fixture
