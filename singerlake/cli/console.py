@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 import click
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -17,6 +18,12 @@ from singerlake.cli.name import shown
 
 PIPE_WIDTH = 200
 """Lines of a pipe or a file are not cut to a screen's width."""
+
+NAME_WIDTH = 12
+"""Names are folded, and on a narrow screen to no less than this."""
+
+GAP = 2
+"""Between the columns of a table."""
 
 
 def is_terminal() -> bool:
@@ -94,12 +101,52 @@ def table(*columns: str, numbers: tuple[str, ...] = (), fixed: tuple[str, ...] =
     return made
 
 
-def print_table(made: Table) -> None:
-    output().print(made)
+def print_table(made: Table, drop: tuple[str, ...] = ()) -> None:
+    """On a narrow screen without the columns to `drop`, as many as it takes, the first first.
+
+    What is shown is whole: where even that does not fit, the terminal wraps the lines.
+    """
+    console = output()
+    for column in drop:
+        if _width(made) <= console.width:
+            break
+        made = _without(made, column)
+    console.width = max(console.width, _width(made))
+    console.print(made)
 
 
-def size(count: int) -> str:
-    """`1.5 MB`, in decimal units as stores bill them."""
+def _width(made: Table) -> int:
+    """The least width at which no value is cut, and names are folded to a readable width."""
+    widths = []
+    for column in made.columns:
+        cells = [column.header, *column.cells] if made.show_header else column.cells
+        lines = (line for cell in cells for line in str(cell).split("\n"))
+        widest = max(map(cell_len, lines), default=0)
+        least = widest if column.no_wrap else min(widest, NAME_WIDTH)
+        widths.append(max(least, column.min_width or 0))
+    return sum(widths) + GAP * (len(widths) - 1)
+
+
+def _without(made: Table, header: str) -> Table:
+    kept = [column for column in made.columns if column.header != header]
+    fresh = Table(box=None, header_style="bold", pad_edge=False, show_header=made.show_header)
+    for column in kept:
+        fresh.add_column(
+            column.header,
+            justify=column.justify,
+            overflow=column.overflow,
+            no_wrap=column.no_wrap,
+            min_width=column.min_width,
+        )
+    for row, *cells in zip(made.rows, *(column.cells for column in kept), strict=True):
+        fresh.add_row(*cells, style=row.style)
+    return fresh
+
+
+def size(count: int | None) -> str:
+    """`1.5 MB`, in decimal units as stores bill them; a question mark for what nobody knows."""
+    if count is None:
+        return "?"
     value = float(count)
     for unit in ("B", "kB", "MB", "GB"):
         if abs(value) < 1000:

@@ -3,28 +3,41 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from datetime import datetime
+from functools import partial
+from itertools import chain
 from typing import Any
 
 import click
 from rich.table import Table
 
-from singerlake.cli.console import moment, number, print_json_lines, print_table, size, table
+from singerlake.cli.console import (
+    complain,
+    moment,
+    number,
+    print_json_lines,
+    print_table,
+    size,
+    table,
+)
+from singerlake.cli.failures import Failures
 from singerlake.cli.name import shown
 from singerlake.cli.options import command, json_option, since_option, stream_option, tap_option
 from singerlake.cli.progress import counted, progress
 from singerlake.cli.root import Root, root_arguments
 from singerlake.cli.selection import chosen_streams
-from singerlake.cli.show import sequences
+from singerlake.cli.show import committed, sequences
 from singerlake.format.keys import StreamKeys
 from singerlake.format.manifest import File
 from singerlake.lake import Bookmark, Lake, Selection, Snapshot, Stream
-from singerlake.lake.parallel import in_parallel
+from singerlake.lake.parallel import Progress as OnProgress
+from singerlake.lake.parallel import in_parallel, no_progress
 
 LIMIT = 20
 
 Commit = tuple[Snapshot, File]
+Log = tuple[Snapshot, list[Commit]]
 Seen = dict[StreamKeys, Bookmark]
 """Where the log of each stream was last seen to end."""
 
@@ -64,7 +77,7 @@ def log(
 
     A line for each file of the lake at ROOT, of a tap, or of a stream. --since with a time is about
     when they were committed. --json gives one object on a line, as they come. Ctrl-C ends --follow,
-    which is no error.
+    which is no error. Exits with 3 where a log cannot be read; the others are shown all the same.
 
     \b
     Examples:
@@ -74,21 +87,31 @@ def log(
       singerlake log ./lake --follow --json | jq .records
     """
     lake = root.lake()
-    snapshots = _snapshots(lake, tap, stream)
     if limit is None and since is None:
         limit = LIMIT
+    failures = Failures()
     with progress("reading logs") as bar:
-        rows = (_newest(one, since, limit) for one in snapshots)
-        commits = [commit for some in counted(rows, len(snapshots), bar) for commit in some]
+        read = partial(_newest, since=since, limit=limit)
+        logs = _logs(lake, tap, stream, read, failures, bar)
+    commits = [commit for _, some in logs for commit in some]
     newest = _in_order(commits)[-(limit or len(commits)) :]
     _print(newest, _table(steady=follow), as_json)
-    seen = {one.keys: _end(one) for one in snapshots}
+    _note_listings([snapshot for snapshot, _ in logs])
+    if not follow:
+        failures.raise_first()
+        return
+    seen = {snapshot.keys: _end(snapshot) for snapshot, _ in logs}
+    told = failures.tell_new(set())
     try:
-        while follow:
+        while True:
             pause(every)
-            fresh = _in_order(_new(lake, tap, stream, seen))
+            failures = Failures()
+            logs = _logs(lake, tap, stream, partial(_new, seen=seen), failures, no_progress)
+            seen |= {snapshot.keys: _end(snapshot) for snapshot, _ in logs}
+            fresh = _in_order(commit for _, some in logs for commit in some)
             if fresh:
                 _print(fresh, _table(header=False, steady=True), as_json)
+            told = failures.tell_new(told)
     except KeyboardInterrupt:
         return
 
@@ -97,8 +120,34 @@ def pause(seconds: float) -> None:
     time.sleep(seconds)
 
 
-def _snapshots(lake: Lake, tap: str | None, stream: str | None) -> list[Snapshot]:
-    return list(in_parallel(Stream.snapshot, chosen_streams(lake, tap, stream)))
+def _logs(
+    lake: Lake,
+    tap: str | None,
+    stream: str | None,
+    read: Callable[[Snapshot], list[Commit]],
+    failures: Failures,
+    bar: OnProgress,
+) -> list[Log]:
+    """Of each stream that was asked for; one that cannot be read hides no other."""
+
+    def log_of(one: Stream) -> list[Log]:
+        with failures.collected(one.tap_id, one.name):
+            snapshot = one.snapshot()
+            return [(snapshot, read(snapshot))]
+        return []
+
+    streams = chosen_streams(lake, tap, stream, failures)
+    return list(chain.from_iterable(counted(in_parallel(log_of, streams), len(streams), bar)))
+
+
+def _note_listings(snapshots: Iterable[Snapshot]) -> None:
+    names = [f"{one.keys.tap_id} {one.keys.stream}" for one in snapshots if one.by_listing]
+    if names:
+        complain(
+            f"no manifest, so the order is a guess, and times and counts are unknown (`singerlake "
+            f"rebuild` makes it): {', '.join(names)}",
+            "Note",
+        )
 
 
 def _newest(snapshot: Snapshot, since: int | datetime | None, limit: int | None) -> list[Commit]:
@@ -117,15 +166,15 @@ def _newest(snapshot: Snapshot, since: int | datetime | None, limit: int | None)
     return [(snapshot, file) for file in (kept if limit is None else kept[-limit:])]
 
 
-def _new(lake: Lake, tap: str | None, stream: str | None, seen: Seen) -> Iterator[Commit]:
+def _new(snapshot: Snapshot, seen: Seen) -> list[Commit]:
     """What was committed since; of a log that was numbered anew, what comes from now on."""
-    for snapshot in _snapshots(lake, tap, stream):
-        before, seen[snapshot.keys] = seen.get(snapshot.keys), _end(snapshot)
-        if before is not None and before.log_id not in ("", snapshot.manifest.log_id):
-            continue
-        start = 0 if before is None else before.sequence
-        if snapshot.manifest.last_sequence > start:
-            yield from ((snapshot, file) for file in snapshot.files(Selection(since=start)))
+    before = seen.get(snapshot.keys)
+    if before is not None and before.log_id not in ("", snapshot.manifest.log_id):
+        return []
+    start = 0 if before is None else before.sequence
+    if snapshot.manifest.last_sequence <= start:
+        return []
+    return [(snapshot, file) for file in snapshot.files(Selection(since=start))]
 
 
 def _end(snapshot: Snapshot) -> Bookmark:
@@ -149,14 +198,14 @@ def _print(commits: list[Commit], made: Table, as_json: bool) -> None:
         return
     for snapshot, file in commits:
         made.add_row(
-            moment(file.committed),
+            moment(committed(snapshot, file)) or "?",
             sequences(file),
             _version(snapshot, file),
             number(None if file.records < 0 else file.records),
             size(file.bytes),
             shown(f"{snapshot.keys.tap_id} {snapshot.keys.stream}"),
         )
-    print_table(made)
+    print_table(made, drop=("size", "ver", "records", "sequence"))
 
 
 def _table(header: bool = True, steady: bool = False) -> Table:
@@ -179,7 +228,7 @@ def _version(snapshot: Snapshot, file: File) -> str:
 def _row(snapshot: Snapshot, file: File) -> dict[str, Any]:
     version = snapshot.manifest.versions.get(file.schema_hash)
     return {
-        "committed": file.committed,
+        "committed": committed(snapshot, file),
         "tap_id": snapshot.keys.tap_id,
         "stream": snapshot.keys.stream,
         "first_sequence": file.lowest_sequence,

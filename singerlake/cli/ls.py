@@ -18,7 +18,10 @@ from singerlake.cli.selection import Chosen, chosen
 from singerlake.errors import DamageError, InputError, UnsupportedFormat
 from singerlake.format import manifest as manifests
 from singerlake.lake import Lake, Stream
+from singerlake.lake.parallel import Progress as OnProgress
 from singerlake.lake.parallel import in_parallel
+
+COUNTS = ("files", "records", "bytes")
 
 DAMAGED = 3
 """The exit code where some of the lake cannot be read."""
@@ -41,7 +44,8 @@ def ls(
     """List taps and streams.
 
     Of each in the lake at ROOT: its files, records, bytes, and last commit. TAP does what --tap
-    does. Exits with 3 where a part of the lake cannot be read; the rest is listed all the same.
+    does. Exits with 3 where a part of the lake cannot be read; the rest is listed all the same,
+    with `?` for what is not known, and `5+` for a total of what is.
 
     \b
     Examples:
@@ -53,7 +57,8 @@ def ls(
     if tap and only:
         raise click.UsageError("TAP and --tap are one and the same: give one of them")
     lake = root.lake()
-    taps = _listed(lake, chosen(lake, tap or only, stream))
+    with progress("reading manifests") as bar:
+        taps = _listed(lake, chosen(lake, tap or only, stream), bar)
     if as_json:
         print_json({"root": lake.store.url, "taps": taps})
     else:
@@ -65,12 +70,11 @@ def ls(
         context.exit(DAMAGED)
 
 
-def _listed(lake: Lake, found: list[Chosen]) -> list[dict[str, Any]]:
+def _listed(lake: Lake, found: list[Chosen], bar: OnProgress) -> list[dict[str, Any]]:
     notes = lake.annotations()
     streams = [stream for one in found for stream in one.streams]
-    with progress("reading manifests") as show:
-        rows = counted(in_parallel(_stream, streams), len(streams), show)
-        return [_tap(one, notes.get(one.tap.tap_id, {}), rows) for one in found]
+    rows = counted(in_parallel(_stream, streams), len(streams), bar)
+    return [_tap(one, notes.get(one.tap.tap_id, {}), rows) for one in found]
 
 
 def _tap(one: Chosen, notes: dict[str, Any], rows: Iterator[dict[str, Any]]) -> dict[str, Any]:
@@ -80,19 +84,27 @@ def _tap(one: Chosen, notes: dict[str, Any], rows: Iterator[dict[str, Any]]) -> 
     return {
         "tap_id": one.tap.tap_id,
         "annotations": notes,
-        **{name: sum(row[name] or 0 for row in streams) for name in ("files", "records", "bytes")},
+        **{name: _total(one, streams, name) for name in COUNTS},
         "last_commit": max(commits, default=None),
+        "partial": bool(problem) or any("problem" in row for row in streams),
         **problem,
         "streams": streams,
     }
 
 
+def _total(one: Chosen, streams: list[dict[str, Any]], name: str) -> int | None:
+    """Of the streams whose count is known; None where there are others only."""
+    known = [row[name] for row in streams if row[name] is not None]
+    return sum(known) if known or not (streams or one.problem) else None
+
+
 def _stream(stream: Stream) -> dict[str, Any]:
-    row: dict[str, Any] = {"stream": stream.name, "versions": 0, "files": 0, "records": 0}
-    row |= {"bytes": 0, "last_sequence": 0, "last_commit": None}
+    row: dict[str, Any] = {"stream": stream.name, "versions": None, **dict.fromkeys(COUNTS)}
+    row |= {"last_sequence": None, "last_commit": None}
     try:
         snapshot = stream.snapshot()
     except (DamageError, InputError, UnsupportedFormat) as error:
+        # What is in there nobody knows: zeros would say that there is nothing.
         return row | {"problem": str(error)}
     manifest = snapshot.manifest
     totals = manifests.totals(manifest)
@@ -124,7 +136,7 @@ def _print(taps: list[dict[str, Any]]) -> None:
         for row in tap["streams"]:
             name = shown(row["stream"], style="red" if "problem" in row else "")
             made.add_row(Text("  ").append_text(name), number(row["versions"]), *_counts(row))
-    print_table(made)
+    print_table(made, drop=("versions", "files", "size", *_FIXED))
 
 
 _FIXED = ("last commit (UTC)",)
@@ -139,9 +151,11 @@ def _heading(tap: dict[str, Any]) -> Text:
 
 
 def _counts(row: dict[str, Any]) -> tuple[str, ...]:
-    return (
-        number(row["files"]),
-        number(row["records"]),
-        size(row["bytes"]),
-        moment(row["last_commit"]),
+    """Of a stream or a tap. `5+`: some of the tap could not be read, so there may be more."""
+    texts = number(row["files"]), number(row["records"]), size(row["bytes"])
+    unknown = [any(one[name] is None for one in row.get("streams", ())) for name in COUNTS]
+    counts = (
+        f"{text}+" if more and text != "?" else text
+        for text, more in zip(texts, unknown, strict=True)
     )
+    return *counts, moment(row["last_commit"]) or ("?" if "problem" in row else "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
+from singerlake.cli.failures import Failures
 from singerlake.errors import CorruptDocument, UnknownStream
 from singerlake.lake import Lake, Stream, Tap
 from singerlake.lake.parallel import in_parallel
@@ -34,12 +35,15 @@ def chosen(lake: Lake, tap: str | None, stream: str | None) -> list[Chosen]:
     return found
 
 
-def chosen_streams(lake: Lake, tap: str | None, stream: str | None) -> list[Stream]:
-    """As `chosen`, for commands that must not pass over any. Raises `CorruptDocument` too."""
+def chosen_streams(
+    lake: Lake, tap: str | None, stream: str | None, failures: Failures
+) -> list[Stream]:
+    """As `chosen`, for commands that must not pass over any: a damaged catalogue is a failure."""
     streams: list[Stream] = []
     for one in chosen(lake, tap, stream):
-        if one.problem is not None:
-            raise one.problem
+        with failures.collected(one.tap.tap_id, None):
+            if one.problem is not None:
+                raise one.problem
         streams += one.streams
     return streams
 

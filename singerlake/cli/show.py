@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from typing import Any
 
 import click
@@ -90,9 +91,23 @@ def _as_json(snapshot: Snapshot, totals: Totals, tally: _Tally, found: Arrivals)
             }
             for key, version in manifest.versions.items()
         },
-        "arrivals": {**asdict(found), "width": found.width.total_seconds()},
-        "files": [msgspec.structs.asdict(file) for file in tally.newest],
+        "arrivals": None
+        if snapshot.by_listing
+        else {**asdict(found), "width": found.width.total_seconds()},
+        "files": [_file(snapshot, file) for file in tally.newest],
     }
+
+
+def _file(snapshot: Snapshot, file: File) -> dict[str, Any]:
+    told = msgspec.structs.asdict(file)
+    if snapshot.by_listing:
+        told |= dict.fromkeys(("records", "raw_bytes", "checksum", "committed"))
+    return told
+
+
+def committed(snapshot: Snapshot, file: File) -> datetime | None:
+    """When it was; None where only the manifest could tell, and it is missing."""
+    return None if snapshot.by_listing else file.committed
 
 
 def _print(snapshot: Snapshot, totals: Totals, tally: _Tally, found: Arrivals) -> None:
@@ -110,7 +125,7 @@ def _print(snapshot: Snapshot, totals: Totals, tally: _Tally, found: Arrivals) -
         say(f"[dim]{legend(found)}[/]")
     if tally.newest:
         say()
-        _print_files(manifest, tally.newest)
+        _print_files(snapshot, tally.newest)
     if totals.files > len(tally.newest):
         older = plural(totals.files - len(tally.newest), "older file")
         say(f"[dim]{older}: see `singerlake log`[/]")
@@ -118,7 +133,8 @@ def _print(snapshot: Snapshot, totals: Totals, tally: _Tally, found: Arrivals) -
 
 def _print_versions(manifest: Manifest, tally: _Tally) -> None:
     numbers = ("files", "records")
-    made = table("version", "schema hash", "first seen (UTC)", *numbers, numbers=numbers)
+    times = ("first seen (UTC)",)
+    made = table("version", "schema hash", *times, *numbers, numbers=numbers, fixed=times)
     for schema_hash, version in manifest.versions.items():
         made.add_row(
             f"v{version.version}",
@@ -127,10 +143,10 @@ def _print_versions(manifest: Manifest, tally: _Tally) -> None:
             number(tally.files[schema_hash]),
             number(tally.records[schema_hash]),
         )
-    print_table(made)
+    print_table(made, drop=times)
 
 
-def _print_files(manifest: Manifest, files: Iterable[File]) -> None:
+def _print_files(snapshot: Snapshot, files: Iterable[File]) -> None:
     numbers = ("sequence", "records", "size")
     columns = ("committed (UTC)", "file")
     made = table(*numbers, *columns, numbers=numbers, fixed=columns[:1])
@@ -139,10 +155,10 @@ def _print_files(manifest: Manifest, files: Iterable[File]) -> None:
             sequences(file),
             number(None if file.records < 0 else file.records),
             size(file.bytes),
-            moment(file.committed),
+            moment(committed(snapshot, file)) or "?",
             shown(file.path),
         )
-    print_table(made)
+    print_table(made, drop=("size", "sequence", "records"))
 
 
 def sequences(file: File) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import timedelta
-from itertools import chain
 from typing import Any
 
 import click
@@ -30,7 +29,7 @@ from singerlake.cli.selection import chosen_streams
 from singerlake.errors import UnknownStream
 from singerlake.format.keys import StreamKeys
 from singerlake.format.manifest import File
-from singerlake.lake import Lake, Stream
+from singerlake.lake import Lake, Snapshot, Stream
 from singerlake.lake import vacuum as core
 from singerlake.lake.parallel import in_parallel
 from singerlake.lake.vacuum import VacuumOptions, VacuumReport, Work
@@ -93,37 +92,40 @@ def vacuum(
     require_tap_with_stream(tap, stream)
     lake = root.lake()
     failures = Failures()
-    every = _streams(lake, tap, stream, failures)
+    every, skipped = _streams(lake, tap, stream, failures)
     if purge:
         window, gone = timedelta(hours=grace), list[str]()
         with progress("purging") as bar:
             for keys in counted(every, len(every), bar):
                 with failures.collected(keys.tap_id, keys.stream):
                     gone += core.purge(lake.store, keys, window, dry_run=not apply)
-        _print_purged(gone, failures, apply, as_json)
+        _print_purged(gone, skipped, failures, apply, as_json)
     else:
         options, reports = VacuumOptions(target_bytes=target_mb * 1024**2), list[VacuumReport]()
         job = _job(lake, options, apply, here, master, conf)
         for keys in every:
             with failures.collected(keys.tap_id, keys.stream):
                 reports.append(job(keys))
-        _print_reports(reports, failures, apply, as_json)
+        _print_reports(reports, skipped, failures, apply, as_json)
     failures.raise_first()
 
 
 def _streams(
     lake: Lake, tap: str | None, stream: str | None, failures: Failures
-) -> list[StreamKeys]:
-    """The streams that were asked for, and have a log."""
+) -> tuple[list[StreamKeys], list[StreamKeys]]:
+    """The streams that were asked for: those that have a log, and those whose log is missing."""
 
-    def keys(one: Stream) -> list[StreamKeys]:
+    def snapshot(one: Stream) -> Snapshot | None:
         # A stream of the catalogue that is not there has never had a record.
         with failures.collected(one.tap_id, one.name), suppress(UnknownStream):
-            snapshot = one.snapshot()
-            return [snapshot.keys] if snapshot.manifest.log_id else []
-        return []
+            return one.snapshot()
+        return None
 
-    return list(chain.from_iterable(in_parallel(keys, chosen_streams(lake, tap, stream))))
+    with progress("reading manifests") as bar:
+        streams = chosen_streams(lake, tap, stream, failures)
+        found = list(counted(in_parallel(snapshot, streams), len(streams), bar))
+    logs = [one.keys for one in found if one is not None and one.manifest.log_id]
+    return logs, [one.keys for one in found if one is not None and one.by_listing]
 
 
 def _job(
@@ -158,11 +160,15 @@ def _here(lake: Lake, keys: StreamKeys, options: VacuumOptions, apply: bool) -> 
 
 
 def _print_reports(
-    reports: list[VacuumReport], failures: Failures, apply: bool, as_json: bool
+    reports: list[VacuumReport],
+    skipped: list[StreamKeys],
+    failures: Failures,
+    apply: bool,
+    as_json: bool,
 ) -> None:
     if as_json:
         done = [{**asdict(report), "status": _status(report, apply)} for report in reports]
-        print_json({"applied": apply, "streams": [*done, *failures.rows]})
+        print_json({"applied": apply, "streams": [*done, *_skipped(skipped), *failures.rows]})
         return
     numbers = ("files before", "files after", "merged", "size")
     made = table("tap", "stream", *numbers, numbers=numbers)
@@ -176,10 +182,25 @@ def _print_reports(
             size(report.merged_bytes),
         )
     for row in failures.rows:
-        made.add_row(shown(row["tap_id"]), shown(row["stream"]), Text("failed", style="red"))
-    print_table(made)
+        stream = Text("(all)", style="dim") if row["stream"] is None else shown(row["stream"])
+        made.add_row(shown(row["tap_id"]), stream, Text("failed", style="red"))
+    print_table(made, drop=("size", "merged", "files before"))
+    _print_skipped(skipped)
     if not apply:
         say("Nothing was changed: this is what `vacuum --apply` would do.")
+
+
+def _skipped(streams: list[StreamKeys]) -> list[dict[str, str]]:
+    return [{"tap_id": keys.tap_id, "stream": keys.stream, "status": "skipped"} for keys in streams]
+
+
+def _print_skipped(streams: list[StreamKeys]) -> None:
+    if streams:
+        names = ", ".join(f"{keys.tap_id} {keys.stream}" for keys in streams)
+        say(
+            "[yellow]Skipped[/], for want of a manifest, which `singerlake rebuild` makes: ",
+            shown(names),
+        )
 
 
 def _status(report: VacuumReport, apply: bool) -> str:
@@ -188,12 +209,16 @@ def _status(report: VacuumReport, apply: bool) -> str:
     return "merged" if apply else "planned"
 
 
-def _print_purged(keys: list[str], failures: Failures, apply: bool, as_json: bool) -> None:
+def _print_purged(
+    keys: list[str], skipped: list[StreamKeys], failures: Failures, apply: bool, as_json: bool
+) -> None:
     if as_json:
-        print_json({"applied": apply, "removed": keys, "failed": failures.rows})
+        told = {"skipped": _skipped(skipped), "failed": failures.rows}
+        print_json({"applied": apply, "removed": keys, **told})
         return
     for key in keys:
         say(shown(key))
+    _print_skipped(skipped)
     if apply:
         say(f"{plural(len(keys), 'object')} removed.")
     else:

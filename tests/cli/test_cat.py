@@ -77,6 +77,14 @@ def test_a_damaged_file_ends_it_with_an_error(built: Path) -> None:
     assert "CorruptFile" in result.stderr
 
 
+def test_json_of_a_damaged_file_is_whole_lines_and_then_an_error(built: Path) -> None:
+    result = run("cat", built, TAP, "damaged", "--json")
+    assert (result.exit_code, "CorruptFile" in result.stderr) == (3, True)
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [(row["sequence"], row["record"]["id"]) for row in rows][:1] == [(1, 1)]
+    assert {row["sequence"] for row in rows} <= {1, 2}
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

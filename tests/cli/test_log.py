@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from singerlake.lake import clock
-from tests.cli.lake import EVIL, EVIL_TAP, MONDAY, TAP, land, lines, run, said
+from tests.cli.lake import EVIL, EVIL_TAP, MONDAY, TAP, land, lines, manifest, run, said
 
 STOP = "singerlake.cli.log.pause"
 
@@ -111,6 +111,42 @@ def test_a_log_that_was_numbered_anew_is_followed_from_there(
     assert [row["sequence"] for row in followed] == [3, 4]
 
 
-def test_what_cannot_be_read_is_an_error(root: Path) -> None:
+def test_what_cannot_be_read_is_told_after_all_else(root: Path) -> None:
+    manifest(root).write_text("not json")
+    result = run("log", root)
+    assert (result.exit_code, "CorruptDocument" in result.stderr) == (3, True)
+    assert {row["stream"] for row in lines("log", root, code=3)} == {"damaged", "orders", EVIL}
+    assert {row["stream"] for row in lines("log", root, "--tap", TAP, code=3)} == {"damaged"}
     (root / "raw" / TAP / "catalogue.json").write_text("not json")
-    assert run("log", root).exit_code == 3
+    result = run("log", root)
+    assert (result.exit_code, "catalogue.json" in result.stderr) == (3, True)
+    assert {row["tap_id"] for row in lines("log", root, code=3)} == {EVIL_TAP}
+
+
+def test_follow_tells_of_what_cannot_be_read_once(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifest(root).write_text("not json")
+    steps = iter([lambda: None, lambda: land(root, TAP, "new", [1])])
+
+    def pause(seconds: float) -> None:
+        step = next(steps, None)
+        if step is None:
+            raise KeyboardInterrupt
+        step()
+
+    monkeypatch.setattr(STOP, pause)
+    result = run("log", root, "--tap", TAP, "--limit", "1", "--follow", "--json")
+    assert result.exit_code == 0
+    assert [json.loads(line)["stream"] for line in result.stdout.splitlines()] == ["damaged", "new"]
+    assert result.stderr.count("CorruptDocument") == 1
+
+
+def test_without_a_manifest_nobody_knows_when_it_was_committed(root: Path) -> None:
+    manifest(root).unlink()
+    only = ("log", root, "--tap", TAP, "--stream", "orders")
+    assert [(row["committed"], row["records"]) for row in lines(*only)] == [(None, None)] * 3
+    result = run(*only)
+    assert [line.split()[0] for line in result.stdout.splitlines()[1:]] == ["?"] * 3
+    assert f"{TAP} orders" in result.stderr
+    assert "rebuild" in result.stderr

@@ -66,16 +66,37 @@ def test_the_others_are_shown_where_one_manifest_cannot_be_read(root: Path) -> N
     assert "manifest.json" in rows["orders"]["problem"]
 
 
+def test_what_cannot_be_read_is_unknown_and_not_nothing(root: Path) -> None:
+    manifest(root).write_text("not json")
+    found = told("ls", root, code=3)["taps"]
+    taps = {tap["tap_id"]: tap for tap in found}
+    assert (taps[TAP]["partial"], taps[EVIL_TAP]["partial"]) == (True, False)
+    assert (taps[TAP]["files"], taps[TAP]["records"]) == (2, 3)
+    [orders] = [row for row in taps[TAP]["streams"] if row["stream"] == "orders"]
+    unknown = {name for name, value in orders.items() if value is None}
+    assert unknown == {"versions", "files", "records", "bytes", "last_sequence", "last_commit"}
+    rows = [line.split() for line in said("ls", root, "--tap", TAP, code=3).splitlines()]
+    assert ["orders", *"?????"] in rows
+    [total] = [row for row in rows if row[0] == TAP]
+    assert total[1:3] == ["2+", "3+"]
+    [tap] = told("ls", root, "--tap", TAP, "--stream", "orders", code=3)["taps"]
+    assert (tap["files"], tap["records"], tap["bytes"]) == (None, None, None)
+
+
 def test_records_that_only_the_manifest_could_count_are_not_made_up(root: Path) -> None:
     manifest(root).unlink()
     [tap] = told("ls", root, "--tap", TAP, "--stream", "orders", code=3)["taps"]
     assert tap["streams"][0]["records"] is None
     assert tap["streams"][0]["files"] == 3
+    rows = [line.split() for line in said("ls", root, "--tap", TAP, code=3).splitlines()]
+    [total] = [row for row in rows if row[0] == TAP]
+    assert total[1:3] == ["5", "3+"]
 
 
 def test_a_damaged_catalogue_hides_no_other_tap(root: Path) -> None:
     (root / "raw" / TAP / "catalogue.json").write_text("not json")
     result = run("ls", root, "--json")
     assert result.exit_code == 3
-    problems = {tap["tap_id"]: "problem" in tap for tap in json.loads(result.stdout)["taps"]}
-    assert problems == {TAP: True, EVIL_TAP: False}
+    taps = {tap["tap_id"]: tap for tap in json.loads(result.stdout)["taps"]}
+    assert {name: "problem" in tap for name, tap in taps.items()} == {TAP: True, EVIL_TAP: False}
+    assert (taps[TAP]["files"], taps[TAP]["partial"]) == (None, True)

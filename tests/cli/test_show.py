@@ -59,7 +59,25 @@ def test_a_stream_without_files_or_without_a_manifest(root: Path) -> None:
     assert "0 files, 0 records" in said("show", root, TAP, "empty")
     manifest(root).unlink()
     assert "There is no manifest" in said("show", root, TAP, "orders")
-    assert told("show", root, TAP, "orders")["records"] is None
+    rows = [line.split() for line in said("show", root, TAP, "orders").splitlines()]
+    assert [row[-2] for row in rows if row and row[-1].endswith(".gz")] == ["?"] * 3
+    found = told("show", root, TAP, "orders")
+    assert (found["records"], found["arrivals"]) == (None, None)
+    for file in found["files"]:
+        assert {name for name, value in file.items() if value is None} >= {
+            "records",
+            "raw_bytes",
+            "checksum",
+            "committed",
+        }
+
+
+def test_a_stream_with_a_damaged_file_is_shown_as_it_was_committed(built: Path) -> None:
+    """`show` reads the log, not the files: `check` finds the damage."""
+    assert "2 files, 3 records" in said("show", built, TAP, "damaged")
+    found = told("show", built, TAP, "damaged")
+    assert (found["files_total"], found["records"]) == (2, 3)
+    assert [file["records"] for file in found["files"]] == [1, 2]
 
 
 def test_a_merged_file_bears_all_its_numbers(root: Path) -> None:

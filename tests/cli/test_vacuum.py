@@ -69,6 +69,29 @@ def test_a_stream_that_fails_keeps_no_other_from_its_turn(sound: Path) -> None:
     ]
 
 
+def test_a_stream_without_a_manifest_is_skipped_and_named(sound: Path) -> None:
+    (folder(sound, "orders") / "manifest.json").unlink()
+    skipped = [{"tap_id": TAP, "stream": "orders", "status": "skipped"}]
+    assert [
+        row for row in told("vacuum", sound)["streams"] if row["status"] == "skipped"
+    ] == skipped
+    assert told("vacuum", sound, "--purge")["skipped"] == skipped
+    for purge in ([], ["--purge"]):
+        [line] = [line for line in said("vacuum", sound, *purge).splitlines() if "Skipped" in line]
+        assert line.endswith(f"`singerlake rebuild` makes: {TAP} orders")
+
+
+def test_a_damaged_catalogue_keeps_no_other_tap_from_its_turn(sound: Path) -> None:
+    (sound / "raw" / TAP / "catalogue.json").write_text("{")
+    rows = told("vacuum", sound, code=3)["streams"]
+    assert {(row["tap_id"], row["stream"]) for row in rows if row["status"] == "failed"} == {
+        (TAP, None)
+    }
+    assert (EVIL_TAP, EVIL) in {(row["tap_id"], row["stream"]) for row in rows}
+    shown = [line.split() for line in run("vacuum", sound).stdout.splitlines()]
+    assert [TAP, "(all)", "failed"] in shown
+
+
 def test_a_grace_that_no_date_can_hold_is_refused(root: Path) -> None:
     for grace in ("1e300", "100000000", "nan"):
         result = run("vacuum", root, "--purge", "--grace", grace)
