@@ -17,6 +17,7 @@ from singerlake.cli.console import plural, print_json, print_table, say, table
 from singerlake.cli.credentials import credentials
 from singerlake.cli.name import shown
 from singerlake.cli.options import command, json_option
+from singerlake.cli.progress import progress
 from singerlake.cli.root import Root, root_arguments
 from singerlake.errors import NotALake, SingerlakeError
 from singerlake.format import keys as key_names
@@ -47,7 +48,8 @@ def doctor(context: click.Context, root: Root, read_only: bool, as_json: bool) -
       singerlake doctor ./lake --read-only
       singerlake doctor ./lake --json | jq '.answers[] | select(.status != "ok")'
     """
-    answers = list(_answers(root, read_only))
+    with progress("trying the store"):
+        answers = list(_answers(root, read_only))
     versions = dict(_versions())
     found = list(credentials(root.url, root.options, os.environ, Path.home()))
     healthy = all(answer.status != "failed" for answer in answers)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
@@ -21,7 +21,10 @@ Item = TypeVar("Item")
 
 @contextmanager
 def progress(what: str) -> Iterator[OnProgress]:
-    """A bar on a terminal's stderr, and nothing where there is no terminal."""
+    """A bar on a terminal's stderr, and nothing where there is no terminal.
+
+    It appears by time, whether anything was counted yet or not.
+    """
     console = errors()
     bar = Progress(
         TextColumn(shown(what).markup),
@@ -33,16 +36,21 @@ def progress(what: str) -> Iterator[OnProgress]:
         disable=not console.is_terminal,
     )
     task = bar.add_task(what, total=None)
-    began = time.monotonic()
+    timer = threading.Timer(PATIENCE, bar.start)
+    timer.daemon = True
 
     def update(done: int, total: int) -> None:
         bar.update(task, completed=done, total=total)
-        if not bar.live.is_started and time.monotonic() - began >= PATIENCE:
-            bar.start()
 
+    if not console.is_terminal:
+        yield update
+        return
+    timer.start()
     try:
         yield update
     finally:
+        timer.cancel()
+        timer.join()
         if bar.live.is_started:
             bar.stop()
 
