@@ -108,7 +108,7 @@ def _print(rows: list[tuple[Place, _Usage]], total: _Usage) -> None:
     made = table("tap", "stream", *numbers, numbers=numbers)
     for (tap, stream), one in rows:
         made.add_row(_named(tap, "(the lake)"), _named(stream, "(documents)"), *_counts(one))
-    print_table(made)
+    print_table(made, drop=("live", "objects"))
     say(f"{plural(total.objects, 'object')}, {size(total.bytes)} in all")
 
 

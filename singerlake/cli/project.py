@@ -201,4 +201,4 @@ def _print(rows: list[dict[str, Any]]) -> None:
             size(row["bytes"]),
             number(row["total_records"]),
         )
-    print_table(made)
+    print_table(made, drop=("size", "raw files", "version", "written"))

@@ -29,7 +29,7 @@ def _print(report: CheckReport) -> None:
             # A message that comes from an error names its place already.
             place = "" if found.key in found.message else f"{found.key}: "
             made.add_row(level, found.code, shown(place + found.message))
-        print_table(made)
+        print_table(made, drop=("level",))
     for line in report.fixed:
         say("[green]fixed[/]  ", shown(line))
     say(
