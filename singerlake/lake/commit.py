@@ -154,16 +154,17 @@ def adopt(
 
 
 def touch(store: Store, keys: StreamKeys, writer_id: str, times: LockTimes) -> Head:
-    """Give the manifest a new version: a put that requires an older one can never be applied."""
-    mine = new_commit(writer_id)
+    """See to it that the manifest gets a new version, by us or by another: a put that requires an
+    older one can never be applied."""
+    before = log.read_head(store, keys)
 
     def update(manifest: Manifest) -> Manifest:
-        return msgspec.structs.replace(manifest, commit=mine)
+        return msgspec.structs.replace(manifest, commit=new_commit(writer_id))
 
-    def is_done(head: Head) -> bool:
-        return head.manifest.commit.id == mine.id
+    def is_done(now: Head) -> bool:
+        return now.version != before.version
 
-    return replace(store, keys, log.read_head(store, keys), update, is_done, times)
+    return replace(store, keys, before, update, is_done, times, seals=False)
 
 
 def replace(
@@ -173,11 +174,19 @@ def replace(
     update: Callable[[Manifest], Manifest],
     is_done: Callable[[Head], bool],
     times: LockTimes,
+    *,
+    seals: bool = True,
 ) -> Head:
-    """Apply `update` to the newest manifest, and return the head that `is_done` accepts."""
+    """Apply `update` to the newest manifest, and return the head that `is_done` accepts.
+
+    Where it `seals`, `is_done` has to tell a put that was ever applied, whatever was committed
+    since: a segment of one that never was is deleted, and nobody may hold a snapshot that needs it.
+    """
     patience = Patience(times.max_wait)
     while True:
-        changed, segment = _seal(store, keys, update(head.manifest))
+        changed, segment = update(head.manifest), ""
+        if seals:
+            changed, segment = _seal(store, keys, changed)
         try:
             fresh = Head(
                 changed, store.replace(keys.manifest, manifests.encode(changed), head.version)

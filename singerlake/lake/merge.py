@@ -216,16 +216,16 @@ def commit_merges(
     """
     made: list[str] = []
     based_on = ""
+    merged = {item.merged.path: item.merged.checksum for item in replacements}
     moved = {file.path: item.merged.path for item in replacements for file in item.files}
     first, *others = replacements
 
     def update(now: Manifest) -> Manifest:
         nonlocal based_on, first
         if now.commit.id != based_on and store.promise() is Promise.CONDITIONAL:
-            # The put that named these required a manifest that is history. Unless it was
-            # applied, and only its answer lost, nothing can name them any more.
-            named = set(log.segment_paths(store, keys, now))
-            for path in set(made) - named:
+            # The put that named these required a manifest that is history, and it was never
+            # applied, or we were done. So no snapshot needs them, and nothing will name them.
+            for path in made:
                 store.delete(keys.under(path))
             made.clear()
         based_on = now.commit.id
@@ -240,7 +240,11 @@ def commit_merges(
         return msgspec.structs.replace(changed, commit=fresh, versions=versions)
 
     def is_done(now: Head) -> bool:
-        return {*moved.values()} <= {file.path for file in log.files(store, keys, now.manifest)}
+        """Whether it was ever done: the merged files may have been merged again since."""
+        rows = list(log.files(store, keys, now.manifest))
+        if any(row.path in moved for row in rows):
+            return False
+        return merged.keys() <= retired.holding(store, keys, rows, merged).keys()
 
     return commit.replace(store, keys, log.read_head(store, keys), update, is_done, times)
 

@@ -96,8 +96,10 @@ def conflict_for_a_lost_answer() -> contextlib.AbstractContextManager[Any]:
     """Nobody looks whether the commit is there already: it is made again."""
     replace = commit.replace
 
-    def again(store: Any, keys: Any, head: Any, update: Any, is_done: Any, times: Any) -> Any:
-        return replace(store, keys, head, update, lambda now: False, times)
+    def again(
+        store: Any, keys: Any, head: Any, update: Any, is_done: Any, times: Any, **named: Any
+    ) -> Any:
+        return replace(store, keys, head, update, lambda now: False, times, **named)
 
     return mock.patch.object(commit, "replace", again)
 

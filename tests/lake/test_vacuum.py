@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from singerlake import Lake, check, open_lake, rebuild
-from singerlake.errors import BusyError, CorruptFile
+from singerlake.errors import BusyError, Changed, CorruptFile, OutcomeUnknown, SingerlakeError
 from singerlake.format import manifest as manifests
 from singerlake.format.keys import StreamKeys
 from singerlake.format.manifest import File
@@ -20,6 +20,7 @@ from singerlake.lake.lock import LockTimes
 from singerlake.lake.merge import Replacement
 from singerlake.lake.vacuum import VacuumOptions, plan, purge, vacuum
 from singerlake.store import MemoryStore, StoreWrapper
+from tests.lake.faulty_store import MANIFEST_REPLACE, LosingAnswers, Lost
 
 TAP = "tap-x--test"
 KEYS = StreamKeys(TAP, "orders")
@@ -196,6 +197,39 @@ def test_of_two_vacuums_at_once_one_wins_and_nothing_is_lost() -> None:
     assert codes == {"orphan-merge"}
     check(lake.store, fix=True)
     assert ids(lines(snapshot(lake))) == list(range(6))
+    purge(lake.store, KEYS, timedelta(0), abandoned=timedelta(0))
+    assert check(lake.store).findings == []
+
+
+@pytest.mark.parametrize("answer", [OutcomeUnknown, Changed])
+def test_a_merge_whose_answer_was_lost_and_that_was_merged_again_is_done(
+    answer: type[SingerlakeError], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And a snapshot from between stays readable: it needs the segments of the first merge."""
+    monkeypatch.setattr(manifests, "FAN_OUT", 2)
+    lake = new_lake()
+    for number in range(16):
+        land(lake, [number])
+    held: list[Snapshot] = []
+
+    def meanwhile() -> None:
+        """The first vacuum's lock was taken over: it is stopped, and its put was applied."""
+        held.append(snapshot(lake))
+        for row in lake.store.list(KEYS.folder):
+            if row.key.endswith("singerlake.lock"):
+                lake.store.delete(row.key)
+        for number in range(16, 24):
+            land(lake, [number])
+        vacuum(lake.store, KEYS, OPTIONS)
+
+    losing = LosingAnswers(lake.store, Lost(MANIFEST_REPLACE, answer, meanwhile))
+    report = vacuum(losing, KEYS, VacuumOptions(target_bytes=1000, lock=OPTIONS.lock))
+    assert report.merged_files == 15
+    assert ids(lines(held[0])) == list(range(16))
+    assert held[0].manifest.segments
+    assert ids(lines(snapshot(lake))) == list(range(24))
+    check(lake.store, fix=True)
+    assert ids(lines(held[0])) == list(range(16))
     purge(lake.store, KEYS, timedelta(0), abandoned=timedelta(0))
     assert check(lake.store).findings == []
 
