@@ -11,8 +11,12 @@ mkdir -p "$folder"
 export SINGERLAKE_ROOT=$lake TAP_SINGERLAKE_LAKE_ROOT=$lake LOGLEVEL=WARNING
 export TARGET_SINGERLAKE_LAKE_ROOT=$lake TARGET_SINGERLAKE_TAP_ID=$tap
 
-title() { printf '\n\033[1m# %s\033[0m\n' "$*"; }
-run() { printf '\033[32m$\033[0m %s\n' "$*"; eval "$*"; }
+bold='' green='' plain=''
+if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then
+  bold=$'\033[1m' green=$'\033[32m' plain=$'\033[0m'
+fi
+title() { printf '\n%s# %s%s\n' "$bold" "$*" "$plain"; }
+run() { printf '%s$%s %s\n' "$green" "$plain" "$*"; eval "$*"; }
 
 title "Land what a tap of a shop has sent; the states that come out are safe to go on from"
 run "target-singerlake --config ENV < singerlake/cli/shop.singer"

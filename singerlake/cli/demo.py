@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 
 import click
+from rich.text import Text
 
 from singerlake.cli.console import plural, print_json, say
 from singerlake.cli.diff import diff
@@ -50,10 +52,16 @@ def demo(context: click.Context, folder: Path, as_json: bool) -> None:
         (diff, [place, TAP, STREAM]),
     ):
         say()
-        say("[bold green]$[/] ", shown(" ".join(["singerlake", str(one.name), *words])))
+        say("[bold green]$[/] ", _typed(str(one.name), *words))
         one.main(words, prog_name=str(one.name), standalone_mode=False, parent=context)
     say()
-    say("Look around: ", shown(f"singerlake cat {place} {TAP} {STREAM}"))
+    say("Look around:     ", _typed("cat", place, TAP, STREAM))
+    say("Or in a browser: ", _typed("site", "serve", place, "--open"))
+
+
+def _typed(*words: str) -> Text:
+    """A command as a person would type it, to be copied."""
+    return shown(shlex.join(["singerlake", *words]))
 
 
 def sample() -> Iterator[bytes]:

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import pty
+import shlex
+import subprocess
+from contextlib import suppress
 from pathlib import Path
+
+import pytest
 
 from singerlake.cli.demo import TAP, sample
 from tests.cli.lake import run, said, told
@@ -17,6 +24,46 @@ def test_it_lands_the_sample_and_looks_around(tmp_path: Path) -> None:
     assert "+  currency" in shown
     assert told("check", root)["clean"]
     assert told("show", root, TAP, "orders")["records"] == 12
+
+
+def test_what_it_tells_to_type_can_be_typed(tmp_path: Path) -> None:
+    root = tmp_path / "my lake; $(date)"
+    printed = said("demo", root)
+    typed = [line.partition("singerlake ")[2] for line in printed.splitlines()]
+    commands = [shlex.split(line) for line in typed if str(tmp_path) in line]
+    assert [words[0] for words in commands] == ["ls", "show", "diff", "cat", "site"]
+    assert all(str(root) in words for words in commands)
+    *_, cat, site = commands
+    assert len(said(*cat).splitlines()) == 12
+    assert site[:2] == ["site", "serve"]
+
+
+SCRIPT = Path(__file__).parents[2] / "sample" / "demo.sh"
+
+
+@pytest.mark.parametrize("screen", ["pipe", "terminal", "terminal with NO_COLOR"])
+def test_the_script_has_colours_for_terminals_only(screen: str, tmp_path: Path) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("singerlake", "target-singerlake", "tap-singerlake", "python", "grep"):
+        (programs / name).write_text("#!/bin/sh\n")
+        (programs / name).chmod(0o755)
+    env = {"PATH": f"{programs}:/usr/bin:/bin"}
+    if "NO_COLOR" in screen:
+        env["NO_COLOR"] = "1"
+    reader, writer = os.pipe() if screen == "pipe" else pty.openpty()
+    script = subprocess.Popen(
+        ["bash", SCRIPT, tmp_path / "demo"], stdout=writer, env=env, cwd=SCRIPT.parents[1]
+    )
+    os.close(writer)
+    printed = b""
+    with suppress(OSError):  # a terminal ends so
+        while block := os.read(reader, 1 << 16):
+            printed += block
+    os.close(reader)
+    assert script.wait() == 0
+    assert b"singerlake ls" in printed
+    assert (b"\x1b" in printed) == (screen == "terminal")
 
 
 def test_json_tells_where_it_is(tmp_path: Path) -> None:
