@@ -33,6 +33,16 @@ def test_the_root_of_project_may_come_from_the_environment(built: Path, tmp_path
     assert "orders" in shown
 
 
+def test_a_stream_that_fails_keeps_no_other_from_being_published(
+    built: Path, tmp_path: Path
+) -> None:
+    streams = [word for name in ("no", "orders", "none") for word in ("--stream", name)]
+    arguments = ("project", built, tmp_path, "--tap", TAP, "--dry-run", *streams)
+    rows = {row["stream"]: row["status"] for row in told(*arguments, code=2)}
+    assert rows == {"orders": "planned", "no": "failed", "none": "failed"}
+    assert run(*arguments).stderr.count("Error: UnknownStream: ") == 2
+
+
 @pytest.fixture
 def without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     """A stand-in for the job, which reads the files here."""

@@ -65,6 +65,13 @@ def test_the_list_of_commands_says_what_each_says_itself() -> None:
         assert COMMAND_HELP[name] in listed
 
 
+def test_the_help_says_what_changes_something_only_if_asked_to() -> None:
+    for name in COMMANDS:
+        assert ("--apply " in said(name, "--help")) == (name in ("rebuild", "vacuum"))
+    shown = " ".join(said("--help").split())
+    assert "`rebuild` and `vacuum` only tell what they would do, until they are given --ap" in shown
+
+
 def test_the_list_of_commands_tells_each_in_a_whole_sentence() -> None:
     listed = said("--help").partition("Commands:")[2]
     assert "..." not in listed
