@@ -11,12 +11,13 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 from packaging.utils import canonicalize_name
-from packaging.version import Version
+from packaging.version import InvalidVersion, Version
 
 CONSTRAINTS = Path(__file__).parents[1] / "constraints.txt"
 PIN = re.compile(r"^([A-Za-z0-9._-]+)(?:\[[^]]*\])?==([^\s;]+)", re.MULTILINE)
@@ -49,26 +50,62 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def is_affected(version: Version, advisory: dict[str, Any]) -> bool:
-    return any(
-        first <= version and (fixed is None or version < fixed)
-        for package in advisory.get("affected", [])
-        for span in package.get("ranges", [])
-        if span["type"] == "ECOSYSTEM"
-        for first, fixed in spans(span["events"])
+    """By the spans that are told, or by the list of versions; some advisories have only that.
+
+    What stands in a list may be no version that packaging knows: it is then compared as text.
+    Spans of GIT commits tell nothing of versions; where there is nothing else, the pin counts as
+    affected, for somebody to look at.
+    """
+    return any(_is_affected(version, package) for package in advisory.get("affected", []))
+
+
+def _is_affected(version: Version, package: dict[str, Any]) -> bool:
+    listed = [str(each) for each in package.get("versions", [])]
+    ranges = package.get("ranges", [])
+    told = [span for span in ranges if span["type"] in ("ECOSYSTEM", "SEMVER")]
+    if not listed and not told:
+        return True
+    return any(_same(version, each) for each in listed) or any(
+        span.holds(version) for each in told for span in spans(each["events"])
     )
 
 
-def spans(events: list[dict[str, str]]) -> Iterator[tuple[Version, Version | None]]:
-    """From where a vulnerability was introduced to where it was fixed, if it was."""
+def _same(version: Version, text: str) -> bool:
+    try:
+        return version == Version(text)
+    except InvalidVersion:
+        return str(version) == text
+
+
+@dataclass(frozen=True)
+class Span:
+    """From where a vulnerability was introduced to where it was fixed, or seen last, if it was."""
+
+    first: Version
+    fixed: Version | None = None
+    last: Version | None = None
+
+    def holds(self, version: Version) -> bool:
+        if version < self.first:
+            return False
+        if self.fixed is not None:
+            return version < self.fixed
+        return self.last is None or version <= self.last
+
+
+def spans(events: list[dict[str, str]]) -> Iterator[Span]:
     first: Version | None = None
     for event in events:
         if "introduced" in event:
             first = Version(event["introduced"] if event["introduced"] != "0" else "0.dev0")
-        elif "fixed" in event and first is not None:
-            yield first, Version(event["fixed"])
+        elif first is not None and "fixed" in event:
+            yield Span(first, fixed=Version(event["fixed"]))
+            first = None
+        elif first is not None and "last_affected" in event:
+            yield Span(first, last=Version(event["last_affected"]))
             first = None
     if first is not None:
-        yield first, None
+        yield Span(first)
 
 
 if __name__ == "__main__":
