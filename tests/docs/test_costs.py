@@ -11,14 +11,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from singerlake import check, open_lake
 from singerlake.format.keys import StreamKeys
 from singerlake.lake import vacuum
 from singerlake.lake.vacuum import VacuumOptions
+from singerlake.spark.project import project
+from singerlake.spark.published import Settings
 from singerlake.store import s3_requests
 from target_singerlake.target import TargetSingerlake
+from tests.faults.proxy import proxied
 from tests.servers import S3Server
+from tests.spark.conftest import SECONDS
 from tests.tap.replay import replay
 from tests.target.driving import listen
 
@@ -123,3 +128,38 @@ def test_work_on_a_stream(config: dict[str, Any], sent: Counter[str]) -> None:
     assert take(sent) == row("vacuum of a stream, f files into one", f=f)
     vacuum.purge(lake().store, keys, timedelta(0))
     assert take(sent) == row("purge of a stream after that", f=f)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(SECONDS)
+def test_jobs_of_spark(config: dict[str, Any], moto_server: S3Server, spark: SparkSession) -> None:
+    """Its tasks are other processes: what they send is counted on the way."""
+    counts: Counter[str] = Counter()
+
+    def count(method: str, path: str) -> None:
+        counts["LIST" if "list-type=2" in path else method] += 1
+
+    with proxied(moto_server) as proxy:
+        root, options = config["lake_root"], proxy.server.storage_options()
+        proxy.plan = count
+
+        def write(tasks: int) -> dict[str, int]:
+            counts.clear()
+            writer = spark.range(10, numPartitions=tasks).write.format("singerlake").mode("append")
+            writer = writer.options(tap=TAP, stream="orders", storage_options=json.dumps(options))
+            writer.save(root)
+            return take(counts)
+
+        def publish() -> dict[str, int]:
+            counts.clear()
+            settings, out = Settings(format="parquet", mode="append"), root + "-tables"
+            given = {"storage_options": options, "out_options": options}
+            assert project(spark, root, out, TAP, "orders", settings, **given).files == 1
+            return take(counts)
+
+        write(1)  # the stream is new, which costs more
+        for f in (1, 3):
+            assert write(f) == row("a write by Spark, f tasks with a file each", f=f)
+        assert publish() == row("a run of a projection, f new files into one", f=5)
+        write(2)
+        assert publish() == row("a run of a projection, f new files into one", f=2)
