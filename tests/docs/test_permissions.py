@@ -27,6 +27,7 @@ from singerlake.errors import AlreadyExists, NotFound, PermissionDenied
 from singerlake.format.keys import StreamKeys
 from singerlake.lake import LockTimes, vacuum
 from singerlake.lake.vacuum import VacuumOptions
+from singerlake.site.build import build as build_site
 from singerlake.spark.project import project
 from singerlake.spark.published import Settings
 from singerlake.spark.read_published import read_published_arrow
@@ -211,13 +212,14 @@ def test_the_writer(
     refused(lambda: elsewhere.read("object"))
 
 
-def test_the_reader(roles: Roles, needed: Needed) -> None:
+def test_the_reader(roles: Roles, needed: Needed, tmp_path: Path) -> None:
     land(roles)
     needed.pairs.clear()
     lake = roles.lake("reader")
     assert [row["id"] for row in lake.stream(TAP, STREAM).snapshot().records()] == [1, 2, 3]
     assert len(replay(roles.config("reader")).of("RECORD")) == 3
     assert check(lake.store).clean
+    assert build_site(lake, tmp_path / "site").streams == 1
     assert_is_enough_and_no_more("reader", needed)
     refused(lambda: land(roles, "reader"))
     refused(lambda: lake.store.delete(KEYS.manifest))
