@@ -112,16 +112,27 @@ def test_the_public_names_are_described(site: Path, name: str) -> None:
     assert f'id="{name}"' in text
 
 
+def prose(page: Path) -> str:
+    return re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+
+
 def links(page: Path) -> Iterator[str]:
-    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
-    text = re.sub(r"`[^`\n]*`", "", text)
+    text = re.sub(r"`[^`\n]*`", "", prose(page))
     yield from re.findall(r"\]\(([^)\s]+)\)", text)
+
+
+def anchors(page: Path) -> set[str]:
+    """The headings as GitHub names them."""
+    titles = re.findall(r"^#+ (.+)$", prose(page), re.M)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere_on_github_too(page: Path) -> None:
     """The build holds the links of the site; these are the files as they lie here."""
     for link in links(page):
-        if "://" not in link and not link.startswith(("#", "mailto:")):
-            target = page.parent / link.partition("#")[0]
+        if "://" not in link and not link.startswith("mailto:"):
+            path, _, anchor = link.partition("#")
+            target = page.parent / path if path else page
             assert target.exists(), f"{page.relative_to(ROOT)} links to {link}"
+            assert not anchor or anchor in anchors(target), f"no such heading: {link}"
