@@ -10,7 +10,7 @@ import pytest
 from click.shell_completion import ShellComplete
 
 from singerlake import open_lake
-from singerlake.cli import complete, main
+from singerlake.cli import commands, complete, main
 from tests.cli.lake import EVIL_TAP, TAP, run, said
 from tests.servers import S3Server
 
@@ -45,6 +45,14 @@ def test_commands_taps_and_streams_are_completed(
     assert completed("check", built, "--tap", TAP, "--stream", "o") == ["orders"]
     monkeypatch.setenv("SINGERLAKE_ROOT", str(built))
     assert completed("log", "--tap", "tap-s") == [TAP]
+
+
+def test_the_names_of_commands_are_completed_without_loading_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(commands, "import_module", None)
+    assert completed("") == sorted(commands.COMMANDS)
+    assert completed("--verb") == ["--verbose"]
 
 
 def test_a_hostile_name_is_not_offered_to_a_shell(built: Path) -> None:
