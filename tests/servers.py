@@ -32,7 +32,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 HOST = "127.0.0.1"
 REGION = "us-east-1"
 KEY, SECRET = "singerlake-test-key", "singerlake-test-secret"
-READY_WITHIN_SECONDS = 60
+READY_WITHIN_SECONDS = 120
 PR_SET_PDEATHSIG = 1
 
 _libc = ctypes.CDLL(None) if sys.platform == "linux" else None

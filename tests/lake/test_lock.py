@@ -391,6 +391,44 @@ def test_a_lost_answer_to_a_take_over_is_found_by_reading_it_back(
     assert objects_in(store) == []
 
 
+class ArrivingLate(Intercepting):
+    """The first write of a kind gets no answer, and arrives after the next look at the lock."""
+
+    def __init__(self, inner: Store, at: At) -> None:
+        super().__init__(inner)
+        self._at = at
+        self._late: Callable[[], object] | None = None
+        self.happened = False
+
+    def around(self, method: str, key: str, call: Callable[[], Result]) -> Result:
+        if not self.happened and self._at(method, key):
+            self.happened = True
+            self._late = call
+            raise OutcomeUnknown("hangs on purpose")
+        try:
+            return call()
+        finally:
+            if self._late is not None and method == "read":
+                late, self._late = self._late, None
+                late()
+
+
+@pytest.mark.parametrize("at", [LOCK_CREATE, LOCK_REPLACE])
+def test_a_writer_does_not_wait_for_its_own_lock_that_came_late(at: At, clock: Clock) -> None:
+    store = new_store()
+    if at is LOCK_REPLACE:
+        store.create(KEY, record("dead"))
+    late = ArrivingLate(store, at)
+    waiter = Waiter(late)
+    if at is LOCK_REPLACE:
+        waiter.looks_again()
+        clock.seconds += PATIENT.stale_after
+    until(waiter.inside.is_set, 5.0)
+    assert late.happened
+    waiter.leave()
+    assert objects_in(store) == []
+
+
 @pytest.mark.parametrize("answer", [OutcomeUnknown, Changed])
 def test_a_lost_answer_to_a_refresh_does_not_lose_the_lock(
     answer: type[Exception], caplog: pytest.LogCaptureFixture
@@ -529,7 +567,7 @@ def test_a_commit_names_its_writer_in_the_lock() -> None:
     assert held.writer_id == file.writer_id
 
 
-def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
+def until(condition: Callable[[], bool], seconds: float = 120.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not happen"

@@ -342,7 +342,7 @@ class ended:  # noqa: N801 - reads as a phrase: with ended(processes)
             process.join()
 
 
-def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
+def until(condition: Callable[[], bool], seconds: float = 120.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not happen"

@@ -20,7 +20,7 @@ from filelock import FileLock
 from tests.servers import HOST, free_ports
 
 USER = "lake"
-STARTS_WITHIN_SECONDS = 60
+STARTS_WITHIN_SECONDS = 120
 
 
 @dataclass(frozen=True)

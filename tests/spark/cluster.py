@@ -22,7 +22,7 @@ from tests.servers import _die_with_parent as die_with_parent
 from tests.servers import free_ports
 
 HOST = "127.0.0.1"
-READY_WITHIN_SECONDS = 120
+READY_WITHIN_SECONDS = 240
 DRIVER = Path(__file__).with_name("driver.py")
 
 
@@ -73,7 +73,7 @@ class Cluster:
             return 0
 
 
-def result(process: subprocess.Popen[str], seconds: float = 300) -> dict[str, Any]:
+def result(process: subprocess.Popen[str], seconds: float = 600) -> dict[str, Any]:
     """What the job answered, when it has ended: `error` where it failed."""
     out, _ = process.communicate(timeout=seconds)
     return dict(json.loads(out.splitlines()[-1]))
@@ -120,7 +120,7 @@ def _spark_class(cluster: Cluster, name: str, *arguments: str) -> subprocess.Pop
     )
 
 
-def wait_until(is_so: Any, process: subprocess.Popen[str], seconds: float = 120) -> None:
+def wait_until(is_so: Any, process: subprocess.Popen[str], seconds: float = 300) -> None:
     """Wait for a moment in a job that runs; a job that ended before has missed it."""
     deadline = time.monotonic() + seconds
     while not is_so():

@@ -42,7 +42,7 @@ def test_a_session_without_java_home(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=110,
+        timeout=280,
     )
     assert ran.stdout.split() == ["10", "UTC"], ran.stderr
 

@@ -46,7 +46,7 @@ class Sink:
         return writer.trigger(processingTime="100 milliseconds").start()
 
     def run(self, **options: Any) -> None:
-        self.start(**options).awaitTermination(90)
+        self.start(**options).awaitTermination(250)
 
 
 @pytest.fixture
@@ -138,7 +138,7 @@ def test_a_new_schema_version_asks_for_a_restart(sink: Sink) -> None:
     assert sink.ids == [1, 2]
 
 
-def wait_for(condition: Any, query: StreamingQuery, seconds: float = 100) -> None:
+def wait_for(condition: Any, query: StreamingQuery, seconds: float = 250) -> None:
     end = time.monotonic() + seconds
     while not condition():
         if not query.isActive:

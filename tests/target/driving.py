@@ -27,7 +27,7 @@ from target_singerlake.target import TargetSingerlake
 
 TAP_ID = "tap-made--here"
 COMMAND = [sys.executable, "-m", "target_singerlake"]
-PATIENCE = 60.0
+PATIENCE = 120.0
 """Seconds to wait for something that has to come: machines that run tests are busy."""
 
 MAPPED = {"stream_maps": {"a stream that nobody sends": {"a": "a"}}}
