@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass
 from functools import partial
 
@@ -103,7 +103,7 @@ def check_stream(
             "`singerlake vacuum --purge` removes it"
         )
         report.findings.append(Finding(Level.LEFTOVER, "orphan-merge", keys.under(path), message))
-    report.findings += _waiting(found, rows)
+    report.findings += _waiting(found, rows | gone.replaced)
     named = rows | gone.replaced | gone.uncommitted | {note.file for note in found.notes}
     for path, listed in found.files.items():
         if path in named:
@@ -123,16 +123,15 @@ def _unsure_orphan(keys: StreamKeys, path: str, lost: set[str]) -> Finding:
     return Finding(Level.LEFTOVER, "orphan-file", keys.under(path), message)
 
 
-def _waiting(found: StreamInventory, rows: set[str]) -> Iterator[Finding]:
-    """What jobs have uploaded and not committed, and notes that tell nothing any more."""
+def _waiting(found: StreamInventory, known: Set[str]) -> Iterator[Finding]:
+    """What jobs have uploaded and not committed."""
     message = (
-        "of a Spark write that is under way, or was killed: it is not part of the lake; "
-        "`singerlake vacuum --purge` removes it"
+        "of a Spark write that is under way, or was killed, or of an attempt that came late: it is "
+        "not part of the lake; `singerlake vacuum --purge` removes it"
     )
-    for note in found.notes:
-        unnamed = note.file in found.files and note.file not in rows
-        key = found.keys.under(note.file) if unnamed else note.key
-        yield Finding(Level.LEFTOVER, "orphan-upload", key, message)
+    noted = {note.file for note in found.notes}
+    for path in sorted((noted & found.files.keys()) - known):
+        yield Finding(Level.LEFTOVER, "orphan-upload", found.keys.under(path), message)
 
 
 def _segments(store: Store, keys: StreamKeys, segments: Iterable[Segment]) -> Iterator[Finding]:

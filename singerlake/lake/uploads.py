@@ -3,8 +3,11 @@
 A file that no manifest names is adopted by a check, because its commit may have been interrupted.
 Those of a job (a write by Spark) are not: a part of them is not what the job was to write, and
 some hold what others hold too, because tasks are tried again. A note lies beside such a file from
-before its upload until its job is over. So only the job names these files, and only the job
+before its upload until the file is committed. So only the job names these files, and only the job
 deletes some of them: whoever sees no note finds a file that nobody will delete, or none.
+
+An upload may arrive when its job is long over, committed or not. So the note of a file that is not
+committed stays, until a purge finds it so old that no request can be under way any more.
 
 A commit may still be under way when its job is given up: the answer to its put is late, or its
 process is, which was thought dead. `withdraw` therefore tells by an object that the job is over,
@@ -86,40 +89,55 @@ def _after(since: Bookmark, manifest: Manifest) -> Selection:
 
 
 def clear(store: Store, keys: StreamKeys, job: str, committed: set[str], since: Bookmark) -> None:
-    """After a commit: remove the notes, and what other attempts at the same tasks uploaded."""
+    """After a commit: remove its notes, and what other attempts at the same tasks uploaded."""
     found = list(notes(store, keys, job))
     held = committed
     if any(one.file not in committed for one in found):
         manifest = log.read_head(store, keys).manifest
         held = held | _held(store, keys, manifest, _after(since, manifest))
-    _delete(store, _left(keys, found, held))
+    _delete(store, (_uncommitted(keys, found, held), _noting(found, held)))
 
 
 def withdraw(
-    store: Store, keys: StreamKeys, job: str, writer_id: str, times: LockTimes
+    store: Store, keys: StreamKeys, jobs: Sequence[str], writer_id: str, times: LockTimes
 ) -> list[str]:
-    """Remove what a job has uploaded, unless it is committed; returns the keys.
+    """Remove what jobs have uploaded and not committed; returns the keys. Their notes stay.
 
     Where the store keeps no conditions, call this only when no put can be under way any more.
     """
-    if not any(notes(store, keys, job)):
+    begun = [job for job in jobs if any(notes(store, keys, job))]
+    if not begun:
         return []
-    commit.create_anew(store, keys.under(key_names.withdrawal_path(job)), b"{}\n")
+    for job in begun:
+        commit.create_anew(store, keys.under(key_names.withdrawal_path(job)), b"{}\n")
     head = commit.touch(store, keys, writer_id, times)
-    left = _left(keys, list(notes(store, keys, job)), _held(store, keys, head.manifest))
-    _delete(store, left)
-    return [key for some in left for key in some]
+    found = [one for job in begun for one in notes(store, keys, job)]
+    held = _held(store, keys, head.manifest)
+    return _delete(store, (_uncommitted(keys, found, held), _noting(found, held)))
 
 
-def abandoned(found: Sequence[Note], limit: datetime) -> set[str]:
+def forget(
+    store: Store, keys: StreamKeys, jobs: Sequence[str], writer_id: str, times: LockTimes
+) -> list[str]:
+    """Remove all that is left of jobs, notes and all; returns the keys.
+
+    For jobs that are `abandoned`: what is uploaded later would be taken for a lost commit.
+    """
+    removed = withdraw(store, keys, jobs, writer_id, times)
+    found = [one for job in jobs for one in notes(store, keys, job)]
+    return removed + _delete(store, _notes_last(found))
+
+
+def abandoned(found: Sequence[Note], limit: datetime) -> list[str]:
     """The jobs that have noted nothing since `limit`."""
     alive = {one.job for one in found if one.modified > limit}
-    return {one.job for one in found} - alive
+    return sorted({one.job for one in found} - alive)
 
 
 def left_by(store: Store, keys: StreamKeys, manifest: Manifest, found: Sequence[Note]) -> list[str]:
-    """What `withdraw` would remove."""
-    return [key for some in _left(keys, found, _held(store, keys, manifest)) for key in some]
+    """What `forget` would remove."""
+    files = _uncommitted(keys, found, _held(store, keys, manifest))
+    return [key for some in (files, *_notes_last(found)) for key in some]
 
 
 def _held(
@@ -132,13 +150,23 @@ def _held(
     return {row.path for row in rows} | {one.path for made in merges for one in made.retired}
 
 
-def _left(keys: StreamKeys, found: Sequence[Note], held: set[str]) -> tuple[list[str], ...]:
-    """What to delete, step by step: a note outlives its file, the withdrawal all notes."""
-    files = [keys.under(one.file) for one in found if one.file and one.file not in held]
-    return files, [one.key for one in found if one.file], [one.key for one in found if not one.file]
+def _uncommitted(keys: StreamKeys, found: Sequence[Note], held: set[str]) -> list[str]:
+    return [keys.under(one.file) for one in found if one.file and one.file not in held]
 
 
-def _delete(store: Store, steps: Sequence[list[str]]) -> None:
+def _noting(found: Sequence[Note], held: set[str]) -> list[str]:
+    """The notes that have told what they had to: their files are in the lake."""
+    return [one.key for one in found if one.file in held]
+
+
+def _notes_last(found: Sequence[Note]) -> tuple[list[str], list[str]]:
+    """The withdrawal outlives all notes: a commit that misses one of them is refused."""
+    return [one.key for one in found if one.file], [one.key for one in found if not one.file]
+
+
+def _delete(store: Store, steps: Sequence[list[str]]) -> list[str]:
+    """Step by step, because a note outlives its file; returns all the keys."""
     for step in steps:
         for _ in in_parallel(store.delete, step):
             pass
+    return [key for step in steps for key in step]

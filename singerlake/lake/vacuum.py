@@ -237,6 +237,4 @@ def _withdrawn(
     if dry_run:
         old = [note for note in found.notes if note.job in jobs]
         return uploads.left_by(store, found.keys, manifest, old)
-    times, writer_id = LockTimes(), new_writer_id()
-    removed = [uploads.withdraw(store, found.keys, job, writer_id, times) for job in sorted(jobs)]
-    return [key for keys in removed for key in keys]
+    return uploads.forget(store, found.keys, jobs, new_writer_id(), LockTimes())

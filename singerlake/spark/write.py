@@ -3,6 +3,7 @@
 A file becomes visible by the one commit, and not before. Every upload is noted first
 (`singerlake.lake.uploads`), so that nobody else takes it for a lost commit. Tasks delete nothing:
 the driver knows by the notes what failed and speculative attempts have uploaded, and removes it.
+What comes later still is noted, and so never part of the lake.
 """
 
 from __future__ import annotations
@@ -132,7 +133,7 @@ class LakeWriter(DataSourceArrowWriter):
         try:
             # Elsewhere a put may yet arrive that names them.
             if store.promise() is Promise.CONDITIONAL:
-                uploads.withdraw(store, self.options.keys, job.id, job.writer_id, LockTimes())
+                uploads.withdraw(store, self.options.keys, [job.id], job.writer_id, LockTimes())
         except Exception as error:
             logger.warning("could not remove what a failed write has uploaded: %s", error)
 

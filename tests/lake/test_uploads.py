@@ -16,6 +16,7 @@ from singerlake.errors import CommitConflict, OutcomeUnknown, SingerlakeError
 from singerlake.format.keys import FileName, file_path
 from singerlake.format.manifest import File
 from singerlake.format.message import decode_schema
+from singerlake.format.times import stamp
 from singerlake.lake import Bookmark, check, commit, log, rebuild, source, uploads
 from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
 from singerlake.store import Counting, Store
@@ -86,7 +87,7 @@ class Job:
         uploads.commit_job(self.store, KEYS, self.id, self.files, DIGESTS, self.since, "w", PATIENT)
 
     def withdraw(self) -> None:
-        uploads.withdraw(self.store, KEYS, self.id, "w", PATIENT)
+        uploads.withdraw(self.store, KEYS, [self.id], "w", PATIENT)
 
     def run(self) -> None:
         self.upload_all()
@@ -107,21 +108,75 @@ def singer_files(store: Store) -> list[str]:
     return objects_in(store, ".singer.gz")
 
 
-def test_a_job_is_one_commit_and_leaves_nothing_else() -> None:
+def notes_in(store: Store) -> list[str]:
+    return [key for key in objects_in(store) if "_uploads" in key]
+
+
+def purge_all(store: Store) -> None:
+    purge(store, KEYS, AT_ONCE, abandoned=AT_ONCE)
+
+
+def test_a_job_is_one_commit_and_leaves_the_note_of_what_is_not_committed() -> None:
     store = lake()
     Job(store).run()
     assert numbers_in(store) == [0, 1, 2]
     assert_clean(store)
     assert len(singer_files(store)) == 3
-    assert not [key for key in objects_in(store) if "_uploads" in key]
+    assert [key.endswith("-00000000.singer.gz.json") for key in notes_in(store)] == [True]
+    purge_all(store)
+    assert notes_in(store) == []
+    assert numbers_in(store) == [0, 1, 2]
+    assert_clean(store)
 
 
-def test_a_failed_job_leaves_nothing() -> None:
+def test_a_failed_job_leaves_notes_until_the_purge() -> None:
     store = lake()
     before = objects_in(store)
     Job(store).fail()
-    assert objects_in(store) == before
+    assert sorted(set(objects_in(store)) - set(before)) == notes_in(store)
     assert_clean(store)
+    purge_all(store)
+    assert objects_in(store) == before
+
+
+class Hanging(Intercepting):
+    """Uploads of a record are sent, and arrive when a test says so: nobody waits for an answer."""
+
+    def __init__(self, inner: Store, number: int) -> None:
+        super().__init__(inner)
+        self._part = f"-{stamp(time_of(number))}-"
+        self.arrive: Callable[[], object] = lambda: None
+
+    def around(self, method: str, key: str, call: Callable[[], Result]) -> Result:
+        if method == "create" and key.endswith(".singer.gz") and self._part in key:
+            self.arrive = call
+            raise OutcomeUnknown("hangs on purpose")
+        return call()
+
+
+@pytest.mark.parametrize("after", [Job.commit, Job.withdraw])
+@pytest.mark.parametrize("what", ["fix", "rebuild"])
+def test_an_upload_that_arrives_when_its_job_is_over_is_never_adopted(
+    after: Callable[[Job], None], what: str
+) -> None:
+    store = lake()
+    hanging = Hanging(store, 3)
+    job = Job(hanging)
+    job.upload_all()
+    with pytest.raises(OutcomeUnknown):
+        job.upload(3)
+    after(job)
+    before = numbers_in(store)
+    hanging.arrive()
+    assert codes(check(store)) == ["orphan-upload"]
+    mend(store) if what == "fix" else rebuild(store)
+    assert numbers_in(store) == before
+    purge(store, KEYS, AT_ONCE)  # too young
+    assert codes(check(store)) == ["orphan-upload"]
+    purge_all(store)
+    assert numbers_in(store) == before
+    assert_clean(store)
+    assert (len(singer_files(store)), notes_in(store)) == (len(before), [])
 
 
 class Between(Intercepting):
@@ -195,7 +250,7 @@ def test_a_job_that_dies_is_there_whole_or_not_at_all(
         assert numbers_in(inner) in ([0], [0, 1, 2]), at
         assert_clean(inner)
         assert len(singer_files(inner)) == len(numbers_in(inner))
-        assert not [key for key in objects_in(inner) if "_uploads" in key]
+        assert notes_in(inner) == []
 
 
 @pytest.mark.parametrize("first", [mend, rebuild])
@@ -245,7 +300,7 @@ def test_a_commit_that_sleeps_while_its_job_is_given_up_is_refused(purged: bool)
         if purged:
             purge(store, KEYS, AT_ONCE, abandoned=AT_ONCE)
         else:
-            uploads.withdraw(store, KEYS, job.id, "w", PATIENT)
+            uploads.withdraw(store, KEYS, [job.id], "w", PATIENT)
         gate.open()
         with pytest.raises(CommitConflict, match="taken back"):
             committing.result()
@@ -264,7 +319,7 @@ def test_a_commit_that_wakes_in_the_middle_of_a_withdrawal_is_refused() -> None:
             job.commit_only()
 
     hooked = Hooked(store, MANIFEST_REPLACE, wake)
-    uploads.withdraw(hooked, KEYS, job.id, "w", PATIENT)
+    uploads.withdraw(hooked, KEYS, [job.id], "w", PATIENT)
     assert hooked.happened
     assert numbers_in(store) == [0]
     assert_clean(store)

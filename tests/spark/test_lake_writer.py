@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import types as spark_types
 
-from singerlake.errors import ConfigError, SingerlakeError
+from singerlake.errors import ConfigError, OutcomeUnknown, SingerlakeError
 from singerlake.format.keys import StreamKeys
 from singerlake.lake import check, open_on
 from singerlake.lake.vacuum import VacuumOptions, vacuum
@@ -24,9 +24,11 @@ from singerlake.store import Counting, MemoryStore, Store
 from tests.lake.faulty_store import (
     LOCK_DELETE,
     MANIFEST_REPLACE,
+    UPLOAD,
     At,
     BestEffort,
     Gate,
+    Intercepting,
     LosingAnswers,
     Lost,
     Pausing,
@@ -220,6 +222,40 @@ def test_an_abort_removes_what_no_message_tells_of_whatever_its_times(store: Mem
     upload(made, 2, moment=LATER)
     made.abort([None, None])
     assert_whole(store, 0)
+
+
+class Hanging(Intercepting):
+    """Uploads are sent, and arrive when a test says so."""
+
+    def __init__(self, inner: Store) -> None:
+        super().__init__(inner)
+        self.arrive: Callable[[], object] = lambda: None
+
+    def around(self, method: str, key: str, call: Callable[[], Any]) -> Any:
+        if not UPLOAD(method, key):
+            return call()
+        self.arrive = call
+        raise OutcomeUnknown("hangs on purpose")
+
+
+@pytest.mark.parametrize(("aborted", "expected"), [(False, [0, 1]), (True, [0])])
+def test_an_upload_that_comes_late_is_no_part_of_the_lake(
+    store: MemoryStore, aborted: bool, expected: list[int]
+) -> None:
+    """A speculative attempt was told to stop when its request was under way."""
+    saved(store, 0)
+    made = writer(store)
+    messages = [upload(made, 1)]
+    hanging = Hanging(store)
+    use(made, hanging)
+    with pytest.raises(OutcomeUnknown):
+        upload(made, 1)
+    use(made, store)
+    made.abort(messages) if aborted else made.commit(messages)
+    hanging.arrive()
+    check(store, fix=True)
+    assert ids(store) == expected
+    assert codes(check(store)) == ["orphan-upload"]
 
 
 def test_a_commit_costs_the_same_in_a_stream_of_any_size(store: MemoryStore) -> None:
