@@ -67,19 +67,20 @@ def _acquire(store: Store, key: str, writer_id: str, times: LockTimes) -> Stored
     watched, since = "", 0.0
     hurried = False
     current: Stored | None = None
+    sent: set[bytes] = set()
     while True:
-        mine = _record(writer_id)
+        mine, wrote = _record(writer_id), False
         if current is None:
+            sent.add(mine)
             wrote = _create(store, key, mine)
         elif time.monotonic() - since >= times.stale_after:
+            sent.add(mine)
             wrote = _take_over(store, key, mine, current)
-        else:
-            wrote = False
         if wrote and store.promise() is Promise.BEST_EFFORT:
             time.sleep(times.settle)
         current = _read(store, key)
-        if current is not None and current.data == mine:
-            return current
+        if current is not None and current.data in sent:
+            return current  # perhaps an earlier one, whose answer was lost and that came late
         if current is not None and current.version != watched:
             watched, since = current.version, time.monotonic()
         hurried = current is None and not hurried
