@@ -16,15 +16,6 @@ SETTINGS = {
     "spark.task.maxFailures": "1",
 }
 
-SECONDS = 300
-"""For the first test of a session: on a busy machine each kind of Python worker starts slowly."""
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.timeout(SECONDS))
-
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
