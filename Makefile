@@ -40,7 +40,9 @@ test-quick: setup ## Run the tests that take less than a few seconds each
 
 faults: setup ## Run the fault suites whole, and keep what they counted in docs/reliability.md
 	@$(BIN)/python -m pip install -qq --constraint constraints.txt --editable '.[fuzz]'
-	@SINGERLAKE_FAULTS=whole $(BIN)/pytest -q -n 2 tests/faults
+	@rm -f build/faults/*.whole.json
+	@SINGERLAKE_FAULTS=whole SINGERLAKE_FAULTS_RUN=$$(date -u +%Y%m%dT%H%MZ)-$$(git rev-parse --short HEAD) \
+		$(BIN)/pytest -q -n 2 tests/faults
 	@$(BIN)/python -m tests.faults.report --write
 
 fuzz: setup ## Give all that is read hostile input, guided by coverage: SECONDS=60 for each kind

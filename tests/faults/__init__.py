@@ -4,8 +4,10 @@
 docs/reliability.md. Each suite has controls: broken variants that it must report.
 
 To add a suite: write a test module here, scale it with `scale.scaled(share, whole)`, and let each
-line of the table that it stands for end with `result.Line(…).keep()`. `report` does the rest. Give
-it controls, and count those that were seen in `Line.controls`.
+line of the table that it stands for end with `result.Line(…).keep()`. Give it controls, and tell of
+each by `Line.control(seen)`. Say in `report.SUITES` how much of it a whole run has: the page is
+written from nothing less, and of one run only. What cannot run fails in a whole run, and in CI
+where CI's machines can run it: `scale.unable` says so, and nothing else may skip.
 
     scale            how much to run
     result, report   what was counted, and the table of it

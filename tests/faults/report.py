@@ -1,6 +1,7 @@
 """`python -m tests.faults.report [--write]`: what the suites counted, as a table.
 
-`--write` keeps it in docs/reliability.md, and takes only lines of a whole run.
+`--write` keeps it in docs/reliability.md, and takes only a whole run: lines that are all of one,
+and none missing of what is expected.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ import datetime
 import os
 import platform
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
@@ -18,6 +20,31 @@ from tests.faults.result import Line, kept
 PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
 BEGIN, END = "<!-- results of make faults -->", "<!-- end of make faults -->"
 HEADER = "| what | runs | faults | replayed | violations | bounds | seconds |"
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The fewest lines and controls that a whole run of a suite has."""
+
+    lines: int
+    controls: int
+
+
+SUITES = {
+    "A lake by an enemy": Expected(31, 6),
+    "Crash points": Expected(12, 7),
+    "Flipped bits": Expected(24, 4),
+    "Hangs": Expected(4, 2),
+    "Histories": Expected(4, 5),
+    "Hostile input": Expected(26, 1),
+    "Interleavings": Expected(23, 11),
+    "Kills": Expected(7, 1),
+    "Load": Expected(2, 1),
+    "Outages": Expected(18, 2),
+    "Projecting": Expected(4, 2),
+    "Secrets": Expected(2, 5),
+    "Target processes": Expected(6, 2),
+}
 
 
 def table(lines: Sequence[Line]) -> str:
@@ -32,12 +59,12 @@ def table(lines: Sequence[Line]) -> str:
 def _section(suite: str, lines: list[Line]) -> str:
     modules = sorted({line.test.split()[0] for line in lines})
     rows = [HEADER, "| --- | --: | --: | --: | --: | --- | --: |"]
-    rows += [_row(line) for line in lines if not line.controls]
-    controls = sum(line.controls for line in lines)
-    seen = f"\n\nControls: {controls} of {controls} broken variants were seen." if controls else ""
+    rows += [_row(line) for line in lines if not line.tried]
+    seen, tried = sum(line.controls for line in lines), sum(line.tried for line in lines)
+    controls = f"\n\nControls: {seen} of {tried} broken variants were seen." if tried else ""
     command = f"`SINGERLAKE_FAULTS=whole pytest {' '.join(modules)}`"
     return f"### {suite}\n\n{command}; `-k` with words of a line runs it alone.\n\n" + (
-        "\n".join(rows) + seen
+        "\n".join(rows) + controls
     )
 
 
@@ -55,16 +82,18 @@ def _row(line: Line) -> str:
 
 
 def _summary(lines: Iterable[Line]) -> str:
-    real = [line for line in lines if not line.controls]
+    real = [line for line in lines if not line.tried]
     runs, faults = sum(line.runs for line in real), sum(line.faults for line in real)
     violations = sum(line.violations for line in real)
     replays = sum(line.replays for line in real)
-    controls = sum(line.controls for line in lines)
+    controls, tried = sum(line.controls for line in lines), sum(line.tried for line in lines)
+    runs_named = " and ".join(sorted({line.run for line in lines if line.run}))
+    of = f", run {runs_named}" if runs_named else ""
     return (
-        f"{datetime.date.today():%Y-%m-%d}, {platform.system()}, {os.cpu_count()} cores, Python "
-        f"{platform.python_version()}: **{runs:,} runs, {faults:,} faults, {violations} "
+        f"{datetime.date.today():%Y-%m-%d}{of}, {platform.system()}, {os.cpu_count()} cores, "
+        f"Python {platform.python_version()}: **{runs:,} runs, {faults:,} faults, {violations} "
         f"violations**; {replays:,} records there twice because their STATE had not come out; "
-        f"{controls} of {controls} controls seen."
+        f"{controls} of {tried} controls seen."
     )
 
 
@@ -73,12 +102,29 @@ def updated(page: str, block: str) -> str:
     return f"{before}{BEGIN}\n{block}\n{END}{rest.partition(END)[2]}"
 
 
+def missing(lines: Sequence[Line]) -> Iterator[str]:
+    """Why these lines are not those of one whole run."""
+    runs = {line.run for line in lines}
+    if len(runs) != 1 or "" in runs:
+        yield f"they are of several runs, or of none that has a name: {sorted(runs)}"
+    for suite, least in SUITES.items():
+        of_it = [line for line in lines if line.suite == suite]
+        rows = sum(not line.tried for line in of_it)
+        controls = sum(line.controls for line in of_it)
+        if rows < least.lines or controls < least.controls:
+            yield f"{suite}: {rows} lines and {controls} controls seen; expected {least}"
+    if unknown := {line.suite for line in lines} - SUITES.keys():
+        yield f"nothing is said here of {sorted(unknown)}"
+    if missed := [line.what for line in lines if line.controls < line.tried]:
+        yield f"controls were not seen: {missed}"
+
+
 def main(arguments: Sequence[str]) -> int:
     lines = kept()
     if "--write" in arguments:
         lines = kept(whole=True)
-        if not lines:
-            print("no results of a whole run: run `make faults`", file=sys.stderr)
+        if reasons := list(missing(lines)):
+            print("not the results of one whole run: run `make faults`", *reasons, sep="\n  ")
             return 1
         PAGE.write_text(updated(PAGE.read_text(), table(lines)))
     else:

@@ -1,7 +1,8 @@
 """What a suite counted: one line of the table in docs/reliability.md, as a JSON file of its own.
 
 The files lie in `build/faults/`, one for each line, so that workers beside each other do not meet;
-those of a share have names of their own, and leave the others alone.
+those of a share have names of their own, and leave the others alone. Each bears the run that it is
+of, as `make faults` names it: a table is of one run.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 from tests.faults.scale import VARIABLE, WHOLE
 
 FOLDER = Path(__file__).parents[2] / "build" / "faults"
+RUN = os.environ.get("SINGERLAKE_FAULTS_RUN", "")
 
 
 @dataclass
@@ -36,14 +38,26 @@ class Line:
     violations: int = 0
     bounds: str = ""
     controls: int = 0
-    """Broken variants that the suite was given, and that it reported, each of them."""
+    """Broken variants that the suite was given, and that it reported."""
+
+    tried: int = 0
+    """Those that it was given; no fewer than it reported."""
 
     seconds: float = 0.0
     whole: bool = WHOLE
+    run: str = RUN
     began: float = field(default_factory=time.monotonic, repr=False)
+
+    def control(self, seen: bool, what: object = "") -> None:
+        """A broken variant was tried; one that was not seen is counted too, before this fails."""
+        self.tried += 1
+        self.controls += seen
+        self.keep()
+        assert seen, f"a control was not seen: {what or self.what}"
 
     def keep(self) -> None:
         """Write the line down; the last run of a line is the one that counts."""
+        self.tried = max(self.tried, self.controls)
         self.seconds = round(time.monotonic() - self.began, 1)
         row = {key: value for key, value in dataclasses.asdict(self).items() if key != "began"}
         name = re.sub(r"[^a-z0-9]+", "-", f"{self.suite} {self.what}".lower())

@@ -41,6 +41,7 @@ from tests.lake.landing import (
 
 SUITE = "Kills"
 KILLED = 9
+LOST = "acknowledged, and not in the lake"
 SMALL = VacuumOptions(target_bytes=700, lock=QUICK)
 LEFTOVERS = {"orphan-file", "orphan-segment", "orphan-merge", "stale-lock"}
 
@@ -165,9 +166,9 @@ def assert_kept(store: Store, truth: Truth, acknowledged: Path) -> None:
     try:
         store.read(KEYS.manifest)
     except NotFound:
-        assert not wanted
+        assert not wanted, LOST
     else:
-        assert wanted <= set(numbers_in(store))
+        assert wanted <= set(numbers_in(store)), LOST
     land(store, [10**6], times=QUICK)
     assert set(codes(check(store, fix=True, times=QUICK))) <= LEFTOVERS
     assert set(codes(check(store, times=QUICK))) <= {"orphan-merge"}
@@ -181,9 +182,13 @@ def test_the_control_is_seen(tmp_path: Path) -> None:
     folder, acknowledged = tmp_path / "lake", tmp_path / "acknowledged"
     acknowledged.touch()
     assert run(work_until_killed, CONTROL, folder, 4, False, acknowledged) == KILLED
-    with pytest.raises(AssertionError):
+    line = Line(SUITE, "controls", "tests/faults/test_kills.py -k control", runs=1)
+    try:
         assert_kept(LocalStore(folder), Truth(), acknowledged)
-    Line(SUITE, "controls", "tests/faults/test_kills.py -k control", runs=1, controls=1).keep()
+    except AssertionError as error:
+        line.control(LOST in str(error), error)
+    else:
+        line.control(seen=False)
 
 
 STEPS = 45  # a commit on a local disk makes about so many system calls of the kinds below
