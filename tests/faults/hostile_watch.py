@@ -1,4 +1,4 @@
-"""What this process opens, lists, makes and removes on the disk, as Python's audit events tell."""
+"""What this process touches on the disk, and whom it calls, as Python's audit events tell."""
 
 from __future__ import annotations
 
@@ -22,11 +22,19 @@ _EVENTS = {
 }
 """The events that tell of paths, and how many of their first arguments are such."""
 
+_CALLS = {"socket.connect": 1, "socket.getaddrinfo": 0}
+"""The events that tell of connections, and which of their arguments says to whom."""
+
 _watched: list[tuple[str, set[str]]] = []
 
 
 def _hook(event: str, arguments: tuple[object, ...]) -> None:
-    if not _watched or event not in _EVENTS:
+    if not _watched:
+        return
+    if event in _CALLS:
+        for _, seen in _watched:
+            seen.add(f"{event} {arguments[_CALLS[event]]!r}")
+    if event not in _EVENTS:
         return
     for path in arguments[: _EVENTS[event]]:
         if isinstance(path, (str, bytes, os.PathLike)):
@@ -45,7 +53,10 @@ _installed: list[bool] = []
 
 @contextmanager
 def watching(folder: Path) -> Iterator[set[str]]:
-    """Everything that happens below the folder while the block runs; links are followed."""
+    """Everything that happens below the folder while the block runs; links are followed.
+
+    And every connection, to whomever: a lake in a folder needs none.
+    """
     if not _installed:
         sys.addaudithook(_hook)  # there is no way to take it away again
         _installed.append(True)
