@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -36,7 +37,7 @@ from singerlake.lake import (
 from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
 from tests.faults.fault import EVERY, Fault
 from tests.faults.process import STATE, Late, Machine
-from tests.faults.truth import Shelf, Truth, visible
+from tests.faults.truth import Shelf, Truth, Violation, visible
 from tests.faults.work import TIMES, Work, fixing, purging, rebuilding, vacuuming, writing
 from tests.faults.world import deterministic, in_order
 from tests.lake.landing import KEYS, STREAM, TAP, codes, options, record_line, schema_line
@@ -70,6 +71,15 @@ class Reference:
     @property
     def numbers(self) -> list[int]:
         return [number for commit in self.commits for number in commit]
+
+
+def require_same(there: list[int], wanted: list[int]) -> None:
+    if lost := Counter(wanted) - Counter(there):
+        raise Violation(f"LOST {sorted(lost)}")
+    if more := Counter(there) - Counter(wanted):
+        raise Violation(f"TWICE {sorted(more)}")
+    if there != wanted:
+        raise Violation(f"ORDER {there}, expected {wanted}")
 
 
 class History(RuleBasedStateMachine):
@@ -182,10 +192,12 @@ class History(RuleBasedStateMachine):
                 strikes = fault.strikes(point.method) and point.method != STATE
             self.counted["faults"] += strikes
             machine.go(ready[0], fault if strikes else Fault.NONE)
-        assert process.error is None or process.dead or process.failed, process.error
+        if process.error is not None and not process.dead and not process.failed:
+            raise Violation(f"BROKE {process.error!r}")
         self.late += machine.late
         there = visible(self.store)
-        assert truth.acknowledged <= set(there), "acknowledged, and not there"
+        if lost := truth.acknowledged - set(there):
+            raise Violation(f"LOST {lost}: acknowledged, and not there")
         self._follow(there)
 
     @precondition(lambda self: self.late)
@@ -198,9 +210,10 @@ class History(RuleBasedStateMachine):
     def _follow(self, there: list[int]) -> None:
         """Take over what was committed behind what is known: only what somebody sent."""
         known = self.reference.numbers
-        assert there[: len(known)] == known, (there, known)
+        require_same(there[: len(known)], known)
         added = there[len(known) :]
-        assert set(added) <= self.reference.sent, (added, self.reference.sent)
+        if unknown := set(added) - self.reference.sent:
+            raise Violation(f"TWICE {unknown}: nobody has sent them since")
         files = log.files(self.store, KEYS, self._manifest(), Selection(since=self._sequence()))
         for file in files:
             snapshot = Snapshot(self.store, KEYS, self._manifest())
@@ -230,7 +243,7 @@ class History(RuleBasedStateMachine):
     def read_a_held_snapshot(self, which: int) -> None:
         held = self.held[which % len(self.held)]
         try:
-            assert [record["id"] for record in held.snapshot.records()] == held.numbers
+            require_same([record["id"] for record in held.snapshot.records()], held.numbers)
         except DamageError:
             assert not held.safe
 
@@ -251,7 +264,8 @@ class History(RuleBasedStateMachine):
             raise AssertionError("a bookmark of another log was taken")
         snapshot.require(place)
         there = [record["id"] for record in snapshot.records(Selection(since=place.sequence))]
-        assert there == [number for commit in self.reference.commits[commits:] for number in commit]
+        later = self.reference.commits[commits:]
+        require_same(there, [number for commit in later for number in commit])
 
     def _stream(self) -> Any:
         return Lake(self.store).stream(TAP, STREAM)
@@ -309,7 +323,7 @@ class History(RuleBasedStateMachine):
         self.store.delete(KEYS.manifest)
         rebuild(self.store)
         there = visible(self.store)
-        assert sorted(there) == wanted
+        require_same(sorted(there), wanted)
         self.reference.sent -= set(there)
         manifest = self._manifest()
         snapshot = Snapshot(self.store, KEYS, manifest)
@@ -331,5 +345,5 @@ class History(RuleBasedStateMachine):
 
     @invariant()
     def readers_see_the_reference(self) -> None:
-        assert visible(self.store) == self.reference.numbers
+        require_same(visible(self.store), self.reference.numbers)
         assert self._manifest().last_sequence == self._sequence()
