@@ -18,17 +18,17 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, TypeVar
 
 from benchmarks.plot import Panel, Series, draw
 from benchmarks.result import Cell, Goal, Result, Table
-from singerlake.errors import Changed, SingerlakeError, Unavailable
+from singerlake.errors import AlreadyExists, Changed, SingerlakeError, Unavailable
 from singerlake.lake import Level, check, open_on
-from singerlake.store import Retrying, Store, StoreWrapper, open_store
+from singerlake.store import Listed, Retrying, Store, Stored, StoreWrapper, open_store
 from singerlake.store.s3 import S3Store
 from tests.servers import S3Server, run_seaweedfs
 
@@ -43,6 +43,8 @@ READY = 5.0
 """Seconds that all processes have for their start."""
 
 MEGA = 1_000_000
+
+Answer = TypeVar("Answer")
 
 fork = multiprocessing.get_context("forkserver")
 fork.set_forkserver_preload([__name__])
@@ -94,12 +96,21 @@ class Found:
 
 
 class Noting(StoreWrapper):
-    """Below the retries: counts what the store refused, and where it gave no answer."""
+    """Below the retries: counts what the store refused, and every request without an answer."""
 
     def __init__(self, inner: Store) -> None:
         super().__init__(inner)
         self.counts: Counter[str] = Counter()
         self._lock = threading.Lock()
+
+    def read(self, key: str) -> Stored:
+        return self._noted(key, lambda: self.inner.read(key))
+
+    def version(self, key: str) -> str:
+        return self._noted(key, lambda: self.inner.version(key))
+
+    def open(self, key: str, size: int | None = None) -> BinaryIO:
+        return self._noted(key, lambda: self.inner.open(key, size))
 
     def create(self, key: str, data: bytes | Path) -> str:
         return self._noted(key, lambda: self.inner.create(key, data))
@@ -107,21 +118,32 @@ class Noting(StoreWrapper):
     def replace(self, key: str, data: bytes, version: str) -> str:
         return self._noted(key, lambda: self.inner.replace(key, data, version))
 
-    def _noted(self, key: str, call: Any) -> str:
+    def delete(self, key: str) -> None:
+        self._noted(key, lambda: self.inner.delete(key))
+
+    def delete_if(self, key: str, version: str) -> None:
+        self._noted(key, lambda: self.inner.delete_if(key, version))
+
+    def folders(self, prefix: str) -> list[str]:
+        return self._noted(prefix, lambda: self.inner.folders(prefix))
+
+    def list(self, prefix: str) -> Iterator[Listed]:
+        return iter(self._noted(prefix, lambda: [*self.inner.list(prefix)]))
+
+    def _noted(self, key: str, call: Callable[[], Answer]) -> Answer:
         try:
-            version: str = call()
+            return call()
         except SingerlakeError as error:
             kind = "other refusals"
             if isinstance(error, Unavailable):
                 kind = "retries"
             elif isinstance(error, Changed) and key.endswith("/manifest.json"):
                 kind = "conflicts"
-            elif key.endswith(".lock"):
+            elif isinstance(error, AlreadyExists) and key.endswith(".lock"):
                 kind = "lock refusals"
             with self._lock:
                 self.counts[kind] += 1
             raise
-        return version
 
 
 def write_until(
@@ -183,14 +205,17 @@ def run() -> Result:
     return Result([_table(found)], goals, notes, {"load.svg": _plot(found)})
 
 
-def measure(server: S3Server, load: Load, seconds: float) -> Found:
+def measure(
+    server: S3Server, load: Load, seconds: float, write: Callable[..., None] = write_until
+) -> Found:
+    """`write` is what each process does; a test gives another, to see that it is seen."""
     url = f"s3://{server.new_bucket()}/lake"
     with tempfile.TemporaryDirectory(prefix="load-") as folder:
         paths = [Path(folder, str(number)) for number in range(load.writers)]
         begin = time.monotonic() + READY
         processes = [
             fork.Process(
-                target=write_until,
+                target=write,
                 args=(
                     server,
                     url,

@@ -12,10 +12,12 @@ from singerlake.errors import SingerlakeError
 from singerlake.lake import check
 from singerlake.store import Retrying, RetryPolicy, Store
 from singerlake.store.time_limited import TimeLimited
+from tests.faults import variant
 from tests.faults.result import Line
 from tests.faults.scale import scaled
+from tests.faults.truth import Truth
 from tests.lake.faulty_store import Intercepting
-from tests.lake.landing import QUICK, codes, copy_of, land, land_each, new_store, numbers_in
+from tests.lake.landing import QUICK, codes, land, land_each, new_store, numbers_in
 
 SUITE = "Hangs"
 LIMIT = 0.05
@@ -64,32 +66,57 @@ def test_a_request_that_hangs_loses_and_doubles_nothing(attempts: int, after: bo
         f"{'after' if after else 'before'} the request was done, {attempts} attempts",
         "tests/faults/test_hangs.py",
     )
-    base = new_store()
-    land(base, [0])
-    at = 0
-    struck = True
+    at, struck = 0, True
     while struck:
         at += scaled(2, 1)
-        store = copy_of(base)
-        hanging = Hanging(store, at, after)
-        limited = Retrying(TimeLimited(hanging, LIMIT), RetryPolicy(attempts), sleep=lambda _: None)
-        sent = 1
-        try:
-            land_each(limited, [1, 2], times=QUICK)
-        except SingerlakeError:
-            assert attempts == 1
-            sent = 2
-            land_each(store, [1, 2], times=QUICK)
-        hanging.let_go()
-        struck = hanging.struck
-        there = numbers_in(store)
-        assert {0, 1, 2} <= set(there)
-        assert there.count(1) <= sent
-        assert there.count(2) <= sent
-        assert set(codes(check(store, fix=True, times=QUICK))) <= {"orphan-file", "stale-lock"}
-        assert check(store, times=QUICK).clean
-        line.replays += len(numbers_in(store)) - 3
+        struck, replays = hang(at, after, attempts)
+        line.replays += replays
         line.runs += 1
         line.faults += struck
     assert line.faults > 3
     line.keep()
+
+
+def hang(at: int, after: bool, attempts: int) -> tuple[bool, int]:
+    """Whether a request hung, and how many records are there twice, for being sent again."""
+    store, truth = new_store(), Truth()
+    land(store, [0])
+    truth.send([0, 1, 2])
+    truth.acknowledge([0, 1, 2])
+    hanging = Hanging(store, at, after)
+    limited = Retrying(TimeLimited(hanging, LIMIT), RetryPolicy(attempts), sleep=lambda _: None)
+    try:
+        land_each(limited, [1, 2], times=QUICK)
+    except SingerlakeError:
+        assert attempts == 1
+        truth.send([1, 2])
+        land_each(store, [1, 2], times=QUICK)
+    hanging.let_go()
+    truth.require(numbers_in(store))
+    assert set(codes(check(store, fix=True, times=QUICK))) <= {"orphan-file", "stale-lock"}
+    assert check(store, times=QUICK).clean
+    return hanging.struck, truth.require(numbers_in(store))
+
+
+CONTROLS = {
+    variant.success_for_a_lost_answer: (False, "committed files are not in the manifest"),
+    variant.conflict_for_a_lost_answer: (True, "TWICE"),
+}
+"""Whether the request is done before it hangs, and what is said of that; at first by the writer."""
+
+
+@pytest.mark.parametrize("broken", CONTROLS, ids=lambda broken: broken.__name__)
+def test_control_a_broken_variant_is_seen(broken: variant.Broken) -> None:
+    after, wanted = CONTROLS[broken]
+    line = Line(
+        SUITE, f"control: {broken.__name__.replace('_', ' ')}", "tests/faults/test_hangs.py"
+    )
+    struck, seen = True, ""
+    with broken():
+        while struck and wanted not in seen:
+            line.runs += 1
+            try:
+                struck, _ = hang(line.runs, after, attempts=1)
+            except AssertionError as error:
+                seen = str(error)
+    line.control(wanted in seen, seen)

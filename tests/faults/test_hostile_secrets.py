@@ -8,6 +8,7 @@ the bucket, what was printed, and every file below the folders that a process ma
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 import os
 import pickle
@@ -24,12 +25,14 @@ from singerlake.store import Store, open_store
 from tests.faults.result import Line
 from tests.faults.scale import scaled
 from tests.servers import REGION, S3Server
+from tests.target.driving import patched
 
 SECRET = "planted/Secret+7kQ2mX9vR4"
 TOKEN = "planted.Token=5hT8wZ1cB6nL3"
 TAP = "tap-shop--sample"
 SAMPLE = Path(__file__).parents[2] / "singerlake" / "cli" / "shop.singer"
 SUITE = "Secrets"
+THIS = "tests/faults/test_hostile_secrets.py"
 
 
 def forms(secret: str) -> Iterator[bytes]:
@@ -45,7 +48,11 @@ def forms(secret: str) -> Iterator[bytes]:
 
 
 def leaks(data: bytes) -> list[bytes]:
-    return [form for secret in (SECRET, TOKEN) for form in forms(secret) if form in data]
+    """What of them is in these bytes, or in what they are when they are decompressed."""
+    parts = [data, gzip.decompress(data)] if data.startswith(b"\x1f\x8b") else [data]
+    return [
+        form for secret in (SECRET, TOKEN) for form in forms(secret) if form in b"\0".join(parts)
+    ]
 
 
 def options(server: S3Server) -> dict[str, Any]:
@@ -75,11 +82,14 @@ class Run:
         self.printed: dict[str, bytes] = {}
 
     def __call__(self, module: str, *arguments: str, given: bytes = b"") -> int:
-        command = [sys.executable, "-m", module, *arguments]
+        return self.command([sys.executable, "-m", module], *arguments, given=given)
+
+    def command(self, begin: list[str], *arguments: str, given: bytes = b"") -> int:
+        command = [*begin, *arguments]
         done = subprocess.run(
             command, input=given, capture_output=True, env=self.env, cwd=self.folder, timeout=120
         )
-        self.printed[f"{len(self.printed)}: {module} {arguments}"] = done.stdout + done.stderr
+        self.printed[f"{len(self.printed)}: {begin[-1]} {arguments}"] = done.stdout + done.stderr
         return done.returncode
 
     def written(self) -> Iterator[tuple[str, bytes]]:
@@ -99,6 +109,8 @@ COMMANDS = (
     ("rebuild",),
     ("vacuum", "--apply", "--here"),
     ("vacuum", "--purge"),
+    ("annotate", TAP, "--owner", "the shop's people"),
+    ("check", "--fix"),
     ("check",),
     ("doctor",),
 )
@@ -117,15 +129,38 @@ def everything(run: Run, root: str, settings: tuple[str, ...], config: tuple[str
     assert run("singerlake.cli", "-v", "ls", nowhere, *settings) != 0
 
 
+def refused(run: Run, server: S3Server, folder: Path, place: str) -> None:
+    """The same credentials at a server that does not know them: its answer names the key."""
+    bucket = f"s3://{server.new_bucket()}/lake"
+    settings: tuple[str, ...] = ()
+    if place == "settings":
+        (folder / "wrong.json").write_text(json.dumps(options(server)))
+        settings = ("--storage-options", f"@{folder / 'wrong.json'}")
+        body = {"lake_root": bucket, "tap_id": TAP, "storage_options": options(server)}
+    else:
+        run.env["AWS_ENDPOINT_URL"] = server.endpoint
+        body = {"lake_root": bucket, "tap_id": TAP}
+    (folder / "wrong-config.json").write_text(json.dumps(body))
+    config = ("--config", str(folder / "wrong-config.json"))
+    for code in (
+        run("singerlake.cli", "-v", "ls", bucket, *settings),
+        run("target_singerlake", *config, given=SAMPLE.read_bytes()),
+        run("tap_singerlake", *config),
+    ):
+        assert code != 0
+        told = list(run.printed.values())[-1]
+        assert b"PermissionDenied" in told, told
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("place", ["settings", "environment"])
 def test_a_planted_secret_is_in_nothing_that_a_run_writes(
-    moto_server: S3Server, tmp_path: Path, place: str
+    moto_server: S3Server, seaweedfs: S3Server, tmp_path: Path, place: str
 ) -> None:
     bucket = moto_server.new_bucket()
     root = f"s3://{bucket}/lake"
-    row = Line(SUITE, f"planted in the {place}", f"{__name__.replace('.', '/')}.py")
+    row = Line(SUITE, f"planted in the {place}", THIS)
     body: dict[str, Any] = {"lake_root": root, "tap_id": TAP}
     settings: tuple[str, ...] = ()
     env = environment(moto_server)
@@ -137,6 +172,7 @@ def test_a_planted_secret_is_in_nothing_that_a_run_writes(
     (tmp_path / "config.json").write_text(json.dumps(body))
     run = Run(tmp_path / "run", env)
     everything(run, root, settings, ("--config", str(tmp_path / "config.json")))
+    refused(run, seaweedfs, tmp_path, place)
     client = moto_server.client()
     objects = client.list_objects_v2(Bucket=bucket)["Contents"]
     found = [
@@ -152,9 +188,42 @@ def test_a_planted_secret_is_in_nothing_that_a_run_writes(
     row.keep()
 
 
+TALKATIVE = """
+import logging
+from singerlake.store import s3
+make = s3.S3Store.__init__
+def tell(self, url, options=None, *more, **named):
+    logging.getLogger("singerlake").warning("options: %s", options)
+    make(self, url, options, *more, **named)
+s3.S3Store.__init__ = tell
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_control_a_target_that_logs_its_options_is_seen(
+    moto_server: S3Server, tmp_path: Path
+) -> None:
+    row = Line(SUITE, "control: a target that logs its options", f"{THIS} -k control", runs=1)
+    root = f"s3://{moto_server.new_bucket()}/lake"
+    body = {"lake_root": root, "tap_id": TAP, "storage_options": options(moto_server)}
+    (tmp_path / "config.json").write_text(json.dumps(body))
+    run = Run(tmp_path / "run", {"PYTHONPATH": str(Path.cwd())})
+    config = ("--config", str(tmp_path / "config.json"))
+    assert run.command(patched(TALKATIVE), *config, given=SAMPLE.read_bytes()) == 0, run.printed
+    row.control(any(leaks(data) for _, data in run.written()))
+
+
 def test_control_each_form_of_a_secret_is_seen() -> None:
-    for form in (SECRET.encode(), base64.b64encode(b"x:" + SECRET.encode()), quote(TOKEN).encode()):
-        assert leaks(b"before " + form + b" after")
+    row = Line(SUITE, "control: forms of a secret", f"{THIS} -k control", runs=1)
+    whole = b"before " + SECRET.encode() + b" after"
+    for form in (
+        whole,
+        gzip.compress(whole),
+        base64.b64encode(b"x:" + SECRET.encode()),
+        quote(TOKEN).encode(),
+    ):
+        row.control(bool(leaks(form)), form)
 
 
 def test_what_goes_to_executors_has_the_secret_only_where_it_was_given_to_the_store(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from benchmarks.load import LOADS, Load, measure
+from benchmarks.load import LOADS, Load, measure, write_until
+from tests.faults.broken_target import UNCONDITIONAL, UNLOCKED
 from tests.faults.result import Line
 from tests.faults.scale import scaled
 from tests.servers import S3Server
@@ -24,3 +27,18 @@ def test_under_load_every_commit_is_there_once(load: Load, seaweedfs: S3Server) 
     line.runs = len(found.latencies)
     assert line.runs >= load.writers
     line.keep()
+
+
+def write_blindly(*arguments: Any) -> None:
+    """In a process of its own: whoever puts the manifest last is right."""
+    exec(UNLOCKED + UNCONDITIONAL, {})
+    write_until(*arguments)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_control_an_unconditional_put_is_seen(seaweedfs: S3Server) -> None:
+    line = Line("Load", "control: an unconditional put", "tests/faults/test_load.py -k control")
+    found = measure(seaweedfs, Load("4 writers on one stream", 4, 1), 2.0, write_blindly)
+    line.runs = len(found.latencies)
+    line.control(found.missing > 0)

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from tests.faults import proxy as proxies
+from tests.faults.broken_target import EARLY, TRIES, UNCONDITIONAL, is_lost
 from tests.faults.pipeline import (
     Place,
     Run,
@@ -29,7 +30,7 @@ from tests.faults.pipeline import (
 )
 from tests.faults.proxy import Fault, Proxy, proxied
 from tests.faults.result import Line
-from tests.faults.scale import scaled
+from tests.faults.scale import scaled, unable
 from tests.faults.zygote import zygote
 from tests.servers import S3Server, Service, run_seaweedfs_service
 from tests.target.driving import COMMAND, PATIENCE, patched, started
@@ -133,6 +134,45 @@ def test_credentials_that_expire_end_the_run_with_one_line(start: Start, proxy: 
     line.keep()
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_control_a_state_that_comes_too_early_is_seen(start: Start, proxy: Proxy) -> None:
+    """The credentials expire when it is out, and before its commit."""
+    line = Line(SUITE, "controls, a STATE sent early", f"{THIS} -k early")
+    early = partial(start, patch=EARLY)
+    place, tap, seen = Place.of(proxy.server), Tap(), False
+    while not seen and line.runs < TRIES:
+        with running(early, place, tap) as run:
+            run.wait_for_states(1)
+            proxy.plan = proxies.after(line.runs, proxies.refused(403, "ExpiredToken"))
+            require_refused(run)
+        proxy.plan = proxies.nothing
+        finish(start, place, tap)
+        line.runs += 1
+        seen = is_lost(place, tap)
+    line.control(seen)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_control_an_unconditional_put_is_seen(start: Start, proxy: Proxy) -> None:
+    """Two targets in two schema folders hold different locks, and share the manifest."""
+    line = Line(SUITE, "controls, an unconditional put", f"{THIS} -k unconditional")
+    blind = partial(start, patch=UNCONDITIONAL)
+    place, taps, seen = Place.of(proxy.server), [Tap(0), Tap(1)], False
+    taps[1].first = taps[1].position = taps[1].first + 100
+    proxy.plan = proxies.sometimes([proxies.slow(0.1)], 0.15, 0)
+    while not seen and line.runs < TRIES:
+        with running(blind, place, taps[0]) as one, running(blind, place, taps[1]) as other:
+            one.wait_for_states(3)
+            other.wait_for_states(3)
+            one.end()
+            other.end()
+        line.runs += 1
+        seen = is_lost(place, *taps)
+    line.control(seen)
+
+
 # The store is away.
 
 
@@ -226,7 +266,7 @@ def mounts() -> Iterator[Mounts]:
     try:
         subprocess.run([*unshare, "nsenter --version"], check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError) as error:
-        pytest.skip(f"this system lets nobody mount in a namespace of their own ({error})")
+        unable(f"this system lets nobody mount in a namespace of their own ({error})")
     command = [*unshare, "echo ready; read end"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults.broken_target import EARLY, TRIES, UNCONDITIONAL, is_lost
 from tests.faults.pipeline import (
     STALE,
     Place,
@@ -26,7 +27,6 @@ from tests.faults.pipeline import (
 )
 from tests.faults.result import Line
 from tests.faults.scale import scaled
-from tests.faults.truth import Violation
 from tests.faults.zygote import zygote
 
 SUITE = "Target processes"
@@ -148,48 +148,18 @@ def stop_in_turns(runs: list[Run], chance: random.Random, others_go_on: bool) ->
         stopped.wait_for_states(1)
 
 
-EARLY = """
-from target_singerlake import landing
-take = landing.Landing.state
-def early(self, value):
-    take(self, value)
-    landing._emit(value, self._log)
-landing.Landing.state = early
-# What comes out at its time too must not count again.
-landing.Landing._pass_on = lambda self, wait: [flush.result() for flush, _ in self._flushes]
-"""
-
-UNCONDITIONAL = """
-from singerlake.store.s3_requests import S3Requests
-put = S3Requests.put
-def blind(self, key, data, *, if_absent=False, if_version=None):
-    manifest = key.endswith("/manifest.json")
-    return put(self, key, data, if_absent=if_absent, if_version=None if manifest else if_version)
-S3Requests.put = blind
-"""
-TRIES = 10
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_the_check_sees_a_state_that_comes_too_early(start: Start, new_place: NewPlace) -> None:
     place, tap, chance = new_place(LOCAL), Tap(), random.Random(0)
-    for _ in range(TRIES):
+    line = Line(SUITE, "controls, a STATE sent early", f"{THIS} -k early")
+    seen = False
+    while not seen and line.runs < TRIES:
         killed_again_and_again(partial(start, patch=EARLY), place, tap, 1, chance)
         finish(start, place, tap)
-        if is_lost(place, tap):
-            break
-    else:
-        pytest.fail("a STATE that came too early was not seen")
-    Line(SUITE, "controls, a STATE sent early", f"{THIS} -k early", runs=1, controls=1).keep()
-
-
-def is_lost(place: Place, *taps: Tap) -> bool:
-    try:
-        require_kept(place, *taps)
-    except Violation as caught:
-        return caught.kind == "LOST"
-    return False
+        line.runs += 1
+        seen = is_lost(place, tap)
+    line.control(seen)
 
 
 @pytest.mark.slow
@@ -201,16 +171,14 @@ def test_the_check_sees_an_unconditional_put_of_the_manifest(
     place, taps = new_place(S3), [Tap(0), Tap(1)]
     taps[1].first = taps[1].position = taps[1].first + 100
     blind = partial(start, patch=UNCONDITIONAL)
-    for _ in range(TRIES):
+    line = Line(SUITE, "controls, an unconditional put", f"{THIS} -k unconditional")
+    seen = False
+    while not seen and line.runs < TRIES:
         with running(blind, place, taps[0]) as one, running(blind, place, taps[1]) as other:
             one.wait_for_states(3)
             other.wait_for_states(3)
             one.end()
             other.end()
-        if is_lost(place, *taps):
-            break
-    else:
-        pytest.fail("an unconditional put of the manifest was not seen")
-    line = Line(SUITE, "controls, an unconditional put", f"{THIS} -k unconditional")
-    line.runs = line.controls = 1
-    line.keep()
+        line.runs += 1
+        seen = is_lost(place, *taps)
+    line.control(seen)
