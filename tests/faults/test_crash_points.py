@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 import pytest
 
 from singerlake.format import manifest as manifests
-from tests.faults import ground, variant
+from tests.faults import crash_point, ground, variant
 from tests.faults.crash_point import Ground, Setting, strike
 from tests.faults.fault import EVERY, Fault
 from tests.faults.result import Line
 from tests.faults.scale import scaled
-from tests.faults.truth import Shelf, Violation
+from tests.faults.truth import Shelf, Truth, Violation, visible
 from tests.faults.work import (
     ALL,
     SMALL,
+    Work,
     fixing,
     purging,
     rebuilding,
+    saving,
     vacuuming,
     writing,
 )
@@ -31,6 +34,33 @@ SUITE = "Crash points"
 SEEDS = scaled(1, 3)
 STEP = scaled(9, 1)
 """Of all faults at all requests, every so many-th is taken; another residue with each seed."""
+
+JOB = range(10, 14)
+
+
+@pytest.fixture(autouse=True)
+def uploads_may_be_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crash_point, "LEFTOVERS", crash_point.LEFTOVERS | {"orphan-upload"})
+
+
+def whole_or_not_at_all(store: Shelf, truth: Truth) -> None:
+    """However often the job was made anew: each time all of it is there, or none of it."""
+    there = Counter(visible(store))
+    if len({there[number] for number in JOB}) > 1:
+        raise Violation(f"PART {sorted(there[number] for number in JOB)}: of a job")
+
+
+def nothing_of_it(store: Shelf, truth: Truth) -> None:
+    if there := set(JOB) & set(visible(store)):
+        raise Violation(f"PART {sorted(there)}: of a job that failed")
+
+
+def job(beside: Work | None = None, *, fails: bool = False) -> Setting:
+    """A write by Spark in two tasks."""
+    holds = nothing_of_it if fails else whole_or_not_at_all
+    work = saving(JOB[:2], JOB[2:], fails=fails)
+    return Setting(ground.few_files, work, beside, also=holds, afterwards=holds)
+
 
 SETTINGS = {
     "the first commit of a lake, beside another": Setting(
@@ -62,6 +92,12 @@ SETTINGS = {
     "a rebuild without a manifest": Setting(ground.no_manifest, rebuilding(), unsettled=True),
     "a rebuild without any metadata": Setting(ground.no_metadata, rebuilding(), unsettled=True),
     "a fix of leftovers, beside commits": Setting(ground.leftovers, fixing(), writing([30], [31])),
+    "a write by Spark, beside commits": job(writing([20], [21])),
+    "a write by Spark, beside a fix": job(fixing()),
+    "a write by Spark, beside a vacuum": job(vacuuming(ALL)),
+    "a write by Spark, beside a purge": replace(job(purging()), purges=True),
+    "a write by Spark that fails, beside commits": job(writing([20], [21]), fails=True),
+    "a write by Spark that fails, beside a rebuild": job(rebuilding(), fails=True),
 }
 
 
@@ -102,12 +138,13 @@ class Control:
     kind: str
     broken: variant.Broken = contextlib.nullcontext
     store: type[Shelf] = Shelf
+    seeds: int = 3
 
     def violation(self) -> Violation | None:
         """The first that is seen, over all faults at all requests."""
         with deterministic() as world, self.broken():
             lake = Ground(self.setting)
-            for seed, at, fault in itertools.product(range(3), range(1, 40), EVERY):
+            for seed, at, fault in itertools.product(range(self.seeds), range(1, 40), EVERY):
                 try:
                     if not strike(world, lake, fault, at, seed, self.store).struck:
                         continue
@@ -137,6 +174,10 @@ CONTROLS = {
         Setting(ground.small_files, vacuuming(ALL), vacuuming(ALL), fan_out=100),
         "TWICE",
         variant.a_vacuum_that_requires_nothing,
+    ),
+    "notes that end with their job": Control(job(), "TWICE", variant.notes_that_end_with_their_job),
+    "notes that end with their job, which failed": Control(
+        job(fails=True), "PART", variant.notes_that_end_with_their_job, seeds=9
     ),
 }
 

@@ -13,7 +13,7 @@ from typing import Any
 from unittest import mock
 
 from singerlake.errors import OutcomeUnknown
-from singerlake.lake import commit, lock, merge, upload
+from singerlake.lake import commit, lock, merge, upload, uploads
 from singerlake.store import Promise, StoreWrapper
 from tests.faults.truth import Shelf
 
@@ -145,6 +145,12 @@ def segments_listed_too_late() -> Iterator[None]:
 def orphans_left() -> contextlib.AbstractContextManager[Any]:
     """A fix that does not adopt the file of an interrupted commit."""
     return mock.patch.object(commit, "adopt", return_value=[])
+
+
+def notes_that_end_with_their_job() -> contextlib.AbstractContextManager[Any]:
+    """A job that is over leaves no note, also of an upload that may still arrive."""
+    every = mock.Mock(side_effect=lambda found, held: [one.key for one in found])
+    return mock.patch.object(uploads, "_noting", every)
 
 
 def no_lock() -> contextlib.AbstractContextManager[Any]:

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from functools import cache, partial
 from pathlib import Path
 
-from singerlake.errors import DamageError
+from singerlake.errors import DamageError, SingerlakeError, Unavailable
 from singerlake.format import block, catalogue, compression, message
 from singerlake.format.block import Summary
+from singerlake.format.keys import FileName, file_path
+from singerlake.format.manifest import File
 from singerlake.format.origin import Origin
 from singerlake.lake import (
+    Bookmark,
     Lake,
     LockTimes,
     check,
     commit,
+    lock,
     open_on,
     rebuild,
     registration,
     upload,
+    uploads,
 )
 from singerlake.lake.spool import Spool, Spooled
 from singerlake.lake.vacuum import GRACE, VacuumOptions, purge, vacuum
@@ -142,6 +148,76 @@ def writing(
         return body
 
     return of
+
+
+def saving(*tasks: Sequence[int], fails: bool = False) -> Work:
+    """A write by Spark, without Spark: each task uploads a file, and one commit names them all.
+
+    Of the first task there is a speculative attempt too, for which nobody waits. An attempt that fails is made again, once.
+    Where the job `fails`, or its commit does, all is withdrawn.
+    """
+    numbers = [number for task in tasks for number in task]
+
+    def of(truth: Truth) -> Body:
+        def body(process: Process) -> None:
+            if truth.acknowledged.issuperset(numbers):
+                return
+            truth.send(numbers)
+            store, job, writer_id = process.store, uploads.new_job(), process.name
+            manifest = commit.open_log(store, KEYS, writer_id).manifest
+            since = Bookmark(manifest.log_id, manifest.last_sequence)
+            try:
+                files = [_uploaded(process, job, task) for task in tasks]
+                with contextlib.suppress(SingerlakeError):
+                    _upload(process, job, tasks[0])
+                if fails:
+                    raise Unavailable("a task has failed")
+                schema = message.decode_schema(schema_line())
+                digests = {schema.hash(): schema.digest()}
+                with lock.held(store, KEYS.lock(schema.hash()), writer_id, TIMES):
+                    uploads.commit_job(store, KEYS, job, files, digests, since, writer_id, TIMES)
+            except SingerlakeError:
+                with contextlib.suppress(SingerlakeError):
+                    uploads.withdraw(store, KEYS, [job], writer_id, TIMES)
+                if fails:
+                    return
+                raise
+            with contextlib.suppress(SingerlakeError):
+                uploads.clear(store, KEYS, job, {file.path for file in files}, since)
+            process.acknowledge(lambda: truth.acknowledge(numbers))
+
+        return body
+
+    return of
+
+
+def _uploaded(process: Process, job: str, task: Sequence[int]) -> File:
+    try:
+        return _upload(process, job, task)
+    except SingerlakeError:
+        return _upload(process, job, task)
+
+
+def _upload(process: Process, job: str, task: Sequence[int]) -> File:
+    spooled = finished(tuple(task), 1, process.name, None)
+    first, last = time_of(min(task)), time_of(max(task))
+    name = FileName(STREAM, first, last, uploads.new_job()[:8])
+    path = file_path(spooled.schema_hash, name)
+    uploads.note(process.store, KEYS, job, path, process.name, "run")
+    process.store.create(KEYS.under(path), spooled.data)
+    return File(
+        path=path,
+        sequence=0,
+        records=len(task),
+        bytes=spooled.bytes,
+        raw_bytes=spooled.raw_bytes,
+        first=first,
+        last=last,
+        checksum=spooled.checksum,
+        writer_id=process.name,
+        run_id="run",
+        committed=EPOCH,
+    )
 
 
 def vacuuming(wanted: VacuumOptions = ALL) -> Work:

@@ -22,8 +22,8 @@ from tests.faults import keeper
 from tests.faults.life import World
 
 WAITING = ("check", "commit", "lock", "patience", "vacuum")
-NAMING = ("commit", "lake", "merge", "registry", "upload", "writer")
-READING = ("check_stream", "log", "rebuild", "retired", "vacuum")
+NAMING = ("commit", "lake", "merge", "registry", "upload", "uploads", "writer")
+READING = ("check_stream", "log", "rebuild", "retired", "uploads", "vacuum")
 WORKING = ("spool", "writer")
 
 
