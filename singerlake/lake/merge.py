@@ -10,7 +10,7 @@ from __future__ import annotations
 import tempfile
 import uuid
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
@@ -208,11 +208,13 @@ def commit_merges(
     replacements: Sequence[Replacement],
     writer_id: str,
     times: LockTimes,
+    require: Callable[[], None] = lambda: None,
 ) -> Head:
     """Put merged files in the place of others, all in one commit.
 
-    Raises `BusyError` where one of the others is not listed any more: another vacuum was
-    quicker. Nothing has changed then.
+    `require` is called before each put, after the manifest that the put replaces was read; what it
+    raises stops the commit. Raises `BusyError` where one of the others is not listed any more:
+    another vacuum was quicker. Nothing has changed then.
     """
     made: list[str] = []
     based_on = ""
@@ -229,6 +231,7 @@ def commit_merges(
                 store.delete(keys.under(path))
             made.clear()
         based_on = now.commit.id
+        require()
         fresh = commit.new_commit(writer_id)
         opened: list[str] = []
         rows = [*_opened(store, keys, now.segments, replacements, opened), *now.files]

@@ -17,7 +17,7 @@ from singerlake.errors import BusyError, NotFound
 from singerlake.format import compression
 from singerlake.format.keys import StreamKeys
 from singerlake.format.manifest import File, Manifest, Segment
-from singerlake.lake import clock, inventory, lock, log, merge, retired, uploads
+from singerlake.lake import clock, commit, inventory, lock, log, merge, retired, uploads
 from singerlake.lake.commit import missing_manifest
 from singerlake.lake.inventory import StreamInventory
 from singerlake.lake.lock import LockTimes
@@ -133,16 +133,12 @@ def vacuum(
         merged_bytes=sum(file.bytes for group in groups for file in group),
     )
     if groups and not dry_run:
-        writer_id, began = new_writer_id(), time.monotonic()
+        writer_id, require = new_writer_id(), _young(keys)
         level = options.compression_level
         superseded = tuple(_touched(store, keys, manifest.segments, groups))
         work = partial(_merge_group, store, keys, level, writer_id, groups[0][0].path, superseded)
         merged = list(run(work, groups))
-        if time.monotonic() - began > GRACE.total_seconds() / 2:
-            raise BusyError(
-                f"{keys.folder}: the merges took so long that a purge may soon take them for "
-                "left-overs; nothing was changed. Use more machines, or vacuum more often"
-            )
+        require()
         replacements = _paired(merged, groups)
         with ExitStack() as held:
             # Not for safety: beside writers that never pause, the commit would never get its turn.
@@ -150,8 +146,26 @@ def vacuum(
                 held.enter_context(
                     lock.held(store, keys.lock(schema_hash), writer_id, options.lock)
                 )
-            merge.commit_merges(store, keys, replacements, writer_id, options.lock)
+            merge.commit_merges(store, keys, replacements, writer_id, options.lock, require)
     return report
+
+
+def _young(keys: StreamKeys) -> Callable[[], None]:
+    """What raises `BusyError` once a purge may take for left over what is merged from now on.
+
+    By either clock: one stands still while a machine is suspended, the other may be set back.
+    """
+    began, began_at = time.monotonic(), clock.now()
+
+    def require() -> None:
+        took = max(time.monotonic() - began, (clock.now() - began_at).total_seconds())
+        if took > GRACE.total_seconds() / 2:
+            raise BusyError(
+                f"{keys.folder}: the merges took so long that a purge may soon take them for "
+                "left-overs; nothing was changed. Use more machines, or vacuum more often"
+            )
+
+    return require
 
 
 def _touched(
@@ -200,7 +214,8 @@ def purge(
 
     What merges left that were not committed goes too, once it is older than `abandoned`: a
     vacuum gives up long before. Its age is that of the merge's document. So does what jobs have
-    uploaded and not committed.
+    uploaded and not committed. Both ages are by the store's clock alone: a machine whose clock is
+    ahead must not take what is under way for left over.
     """
     now = clock.now()
     found = inventory.take(store, keys.tap_id, keys.stream).streams.get(keys)
@@ -210,12 +225,14 @@ def purge(
         manifest = log.read_head(store, keys).manifest
     except NotFound:
         raise missing_manifest(store, keys) from None
-    files = list(log.files(store, keys, manifest))
-    needed = {file.path for file in files} | {file.merge.path for file in files if file.merge}
-    needed |= set(log.segment_paths(store, keys, manifest))
-    gone = retired.find(store, found, files)
-    limit, left_at = now - grace, now - max(grace, abandoned)
-    due = {path for path, moment in gone.replaced_at.items() if moment <= limit}
+    needed, gone = _standing(store, found, manifest)
+    left_at = now - max(grace, abandoned)
+    if (gone.left_at or found.notes) and not dry_run:
+        # A vacuum that sleeps before its put, thought dead, must not wake up and name them.
+        manifest = commit.touch(store, keys, new_writer_id(), LockTimes()).manifest
+        needed, gone = _standing(store, found, manifest)
+        left_at = min(now, _store_time(store, keys)) - max(grace, abandoned)
+    due = {path for path, moment in gone.replaced_at.items() if moment <= now - grace}
     due |= {path for path, moment in gone.left_at.items() if moment <= left_at}
     listed = {*found.files, *found.merges, *found.segments}
     removed = sorted(keys.under(path) for path in (due & listed) - needed)
@@ -227,6 +244,21 @@ def purge(
         for _ in in_parallel(store.delete, [key for key in removed if key in documents]):
             pass
     return removed + _withdrawn(store, found, manifest, left_at, dry_run)
+
+
+def _standing(
+    store: Store, found: StreamInventory, manifest: Manifest
+) -> tuple[set[str], retired.Retired]:
+    """The paths that the log needs, and what is retired or was never committed."""
+    files = list(log.files(store, found.keys, manifest))
+    needed = {file.path for file in files} | {file.merge.path for file in files if file.merge}
+    needed |= set(log.segment_paths(store, found.keys, manifest))
+    return needed, retired.find(store, found, files)
+
+
+def _store_time(store: Store, keys: StreamKeys) -> datetime:
+    """The store's clock, by the manifest that was put just now: only it dates what is left over."""
+    return max(row.modified for row in store.list(keys.folder))
 
 
 def _withdrawn(

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 
 import msgspec
 import pytest
 
+from singerlake.errors import BusyError
 from singerlake.format import merge as merges
 from singerlake.format.manifest import File, MergeRef
 from singerlake.format.merge import Merge
-from singerlake.lake import check, merge, rebuild
+from singerlake.lake import check, clock, merge, rebuild
 from singerlake.lake import vacuum as vacuums
 from singerlake.lake.merge import Replacement
 from singerlake.lake.vacuum import GRACE, VacuumOptions, plan, purge, vacuum
 from singerlake.store import Store
 from tests.lake.calendar import Calendar
+from tests.lake.faulty_store import MANIFEST_REPLACE, At, Intercepting, Result
 from tests.lake.landing import (
     EPOCH,
     KEYS,
@@ -101,6 +103,59 @@ def test_a_snapshot_lasts_for_the_whole_grace_after_a_commit_that_came_late(
     calendar.pass_days(2)
     assert len(purge(store, KEYS)) == 4
     assert_clean(store)
+
+
+def test_a_purge_by_a_clock_that_is_ahead_leaves_a_merge_under_way_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = new_store()
+    land_each(store, range(4))
+
+    def beside_a_purge(
+        work: Callable[[tuple[File, ...]], File], groups: Iterable[tuple[File, ...]]
+    ) -> Iterator[File]:
+        merged = [work(group) for group in groups]
+        with monkeypatch.context() as ahead:
+            ahead.setattr(clock, "now", lambda: datetime.now(timezone.utc) + 30 * DAY)
+            assert purge(store, KEYS) == []
+        return iter(merged)
+
+    vacuum(store, KEYS, OPTIONS, run=beside_a_purge)
+    assert len(files_in(store)) == 1
+    assert numbers_in(store) == list(range(4))
+    assert_clean(store)
+
+
+def test_a_vacuum_that_slept_before_its_put_does_not_commit_what_was_purged(
+    calendar: Calendar,
+) -> None:
+    store = new_store()
+    land_each(store, range(4))
+    removed: list[str] = []
+
+    def sleep() -> None:
+        calendar.pass_days(8)
+        removed.extend(purge(store, KEYS))
+
+    asleep = Asleep(store, MANIFEST_REPLACE, sleep)
+    with pytest.raises(BusyError, match="took so long"):
+        vacuum(asleep, KEYS, OPTIONS)
+    assert len(removed) == 2
+    assert numbers_in(store) == list(range(4))
+    assert_clean(store)
+
+
+class Asleep(Intercepting):
+    """Something happens right before the first request of a kind."""
+
+    def __init__(self, inner: Store, at: At, what: Callable[[], object]) -> None:
+        super().__init__(inner)
+        self._at, self._what = at, [what]
+
+    def around(self, method: str, key: str, call: Callable[[], Result]) -> Result:
+        if self._what and self._at(method, key):
+            self._what.pop()()
+        return call()
 
 
 def test_what_a_merge_of_an_earlier_version_replaced_has_the_time_of_its_document(
