@@ -153,8 +153,8 @@ def writing(
 def saving(*tasks: Sequence[int], fails: bool = False) -> Work:
     """A write by Spark, without Spark: each task uploads a file, and one commit names them all.
 
-    Of the first task there is a speculative attempt too, for which nobody waits. An attempt that fails is made again, once.
-    Where the job `fails`, or its commit does, all is withdrawn.
+    Of the first task there is a speculative attempt too, for which nobody waits. An attempt that
+    fails is made again, once. Where the job `fails`, or its commit does, all is withdrawn.
     """
     numbers = [number for task in tasks for number in task]
 
