@@ -84,9 +84,13 @@ def write_options(options: Mapping[str, str]) -> WriteOptions:
 
 @dataclass(frozen=True)
 class WriteJob:
-    """What all tasks of a write have in common. `id` stands in the notes of its uploads."""
+    """What all tasks of a write have in common. `id` stands in the notes of its uploads.
+
+    The store is asked for its promise once, and carries the answer along to every process.
+    """
 
     options: WriteOptions
+    store: Store
     schema: Schema
     writer_id: str
     id: str
@@ -106,7 +110,6 @@ class TaskFiles:
     """The files of one task: lines in, uploads out."""
 
     def __init__(self, job: WriteJob, partition: int) -> None:
-        self.store = job.options.store()
         self._uploaded: list[File] = []
         self._job, self._partition = job, partition
         self._folder = tempfile.TemporaryDirectory(prefix="singerlake-")
@@ -151,8 +154,8 @@ class TaskFiles:
         # A name that no other attempt has: none can overwrite, or be taken for, another.
         name = FileName(keys.stream, first, last, uuid.uuid4().hex[:8])
         path = key_names.file_path(job.schema.hash(), name)
-        uploads.note(self.store, keys, job.id, path, job.writer_id, job.options.run_id)
-        self.store.create(keys.under(path), spool.data)
+        uploads.note(job.store, keys, job.id, path, job.writer_id, job.options.run_id)
+        job.store.create(keys.under(path), spool.data)
         self._uploaded.append(
             File(
                 path=path,

@@ -59,13 +59,16 @@ class LakeWriter(DataSourceArrowWriter):
             raise ConfigError(f"key_properties: there is no column {', '.join(missing)}")
         self.options, self._names = options, names
         schema_of_records = Schema(singer_types.of_struct(fields), options.key_properties)
+        store = options.store()
+        store.promise()
         self._job = WriteJob(
-            options, schema_of_records, new_writer_id(), uploads.new_job(), clock.now()
+            options, store, schema_of_records, new_writer_id(), uploads.new_job(), clock.now()
         )
-        self._since = self._open(options.store())
+        self._since = self._open()
 
-    def _open(self, store: Store) -> Bookmark:
+    def _open(self) -> Bookmark:
         """See where the stream's log ends: the manifest comes before the files."""
+        store = self._job.store
         registry.register_taps(store, [self.options.tap])
         head = commit.open_log(store, self.options.keys, self._job.writer_id)
         schema = self._job.schema
@@ -89,7 +92,7 @@ class LakeWriter(DataSourceArrowWriter):
 
         Once they are committed nothing is raised: Spark would tell the user that the write failed.
         """
-        store, options, files = self.options.store(), self.options, _files(messages)
+        store, options, files = self._job.store, self.options, _files(messages)
         entry = catalogue.entry(options.stream, self._job.schema)
         registration.register(store, options.tap, {options.stream: entry}, None)
         if files:
@@ -128,7 +131,7 @@ class LakeWriter(DataSourceArrowWriter):
         Spark calls this too after a commit whose outcome is unknown, and it does not wait for the
         tasks that it has told to stop. What cannot be removed is no part of the lake.
         """
-        store, job = self.options.store(), self._job
+        store, job = self._job.store, self._job
         time.sleep(STOPPING)
         try:
             # Elsewhere a put may yet arrive that names them.

@@ -23,7 +23,6 @@ from singerlake.store import s3_requests
 from target_singerlake.target import TargetSingerlake
 from tests.faults.proxy import proxied
 from tests.servers import S3Server
-from tests.spark.conftest import SECONDS
 from tests.tap.replay import replay
 from tests.target.driving import listen
 
@@ -131,7 +130,6 @@ def test_work_on_a_stream(config: dict[str, Any], sent: Counter[str]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(SECONDS)
 def test_jobs_of_spark(config: dict[str, Any], moto_server: S3Server, spark: SparkSession) -> None:
     """Its tasks are other processes: what they send is counted on the way."""
     counts: Counter[str] = Counter()

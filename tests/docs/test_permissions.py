@@ -34,7 +34,6 @@ from singerlake.spark.read_published import read_published_arrow
 from singerlake.store import open_store, s3, s3_requests
 from target_singerlake.target import TargetSingerlake
 from tests.servers import REGION, S3Server, run_moto
-from tests.spark.conftest import SECONDS
 from tests.tap.replay import replay
 from tests.target.driving import listen
 
@@ -246,7 +245,6 @@ def test_the_maintainer(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(SECONDS)
 def test_the_projection(roles: Roles, needed: Needed, spark: SparkSession) -> None:
     """The executors are other processes: there the server alone holds the policy."""
     land(roles)

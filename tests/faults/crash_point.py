@@ -21,7 +21,7 @@ from tests.faults.work import ALL, OF_OTHER, OTHER, TIMES, Work
 from tests.faults.world import in_order
 from tests.lake.landing import KEYS, STREAM, codes, land
 
-LEFTOVERS = {"orphan-file", "orphan-segment", "orphan-merge", "stale-lock"}
+LEFTOVERS = {"orphan-file", "orphan-segment", "orphan-merge", "orphan-upload", "stale-lock"}
 LONGEST = 2000
 NOW = timedelta(0)
 NEXT = 1000

@@ -11,7 +11,7 @@ from datetime import timedelta
 import pytest
 
 from singerlake.format import manifest as manifests
-from tests.faults import crash_point, ground, variant
+from tests.faults import ground, variant
 from tests.faults.crash_point import Ground, Setting, strike
 from tests.faults.fault import EVERY, Fault
 from tests.faults.result import Line
@@ -36,11 +36,6 @@ STEP = scaled(9, 1)
 """Of all faults at all requests, every so many-th is taken; another residue with each seed."""
 
 JOB = range(10, 14)
-
-
-@pytest.fixture(autouse=True)
-def uploads_may_be_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crash_point, "LEFTOVERS", crash_point.LEFTOVERS | {"orphan-upload"})
 
 
 def whole_or_not_at_all(store: Shelf, truth: Truth) -> None:

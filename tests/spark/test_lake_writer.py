@@ -73,7 +73,7 @@ def writer(store: Store, schema: spark_types.StructType = SCHEMA) -> LakeWriter:
 
 
 def use(made: LakeWriter, store: Store) -> None:
-    object.__setattr__(made.options, "used", store)
+    object.__setattr__(made._job, "store", store)
 
 
 def upload(made: LakeWriter, *numbers: int, moment: datetime = NOW) -> Uploaded:
