@@ -15,7 +15,6 @@ from singerlake.errors import (
     NotFound,
     OutcomeUnknown,
 )
-from singerlake.format import document
 from singerlake.lake.patience import Patience
 from singerlake.spark import published as documents
 from singerlake.spark.published import Published, PublishedFile, PublishedKeys
@@ -44,8 +43,8 @@ def read_published_head(store: Store, keys: PublishedKeys) -> PublishedHead:
         return PublishedHead(documents.decode(stored.data, where), stored.version)
     except CorruptDocument:
         raise CorruptDocument(
-            f"{where}: not a document that a projection wrote; remove it and run with --full "
-            "to publish the stream anew"
+            f"{where}: not the document that a projection wrote, to the byte; remove "
+            "it and run with --full to publish the stream anew"
         ) from None
 
 
@@ -68,7 +67,7 @@ def put(store: Store, keys: PublishedKeys, head: PublishedHead, new: Published) 
     Raises `CommitConflict` where another run published since `head` was read. Nothing of
     this one is visible then.
     """
-    data = document.encode(new)
+    data = documents.encode(new)
     patience = Patience(MAX_WAIT)
     while True:
         try:

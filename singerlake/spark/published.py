@@ -167,4 +167,8 @@ def successor(
     return msgspec.structs.replace(version, retired=tuple(retired))
 
 
-decode = document.reader(Published, KIND)
+decode = document.reader(Published, KIND, sealed=True)
+
+
+def encode(published: Published) -> bytes:
+    return document.seal(document.encode(published))

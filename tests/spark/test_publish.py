@@ -24,6 +24,7 @@ from singerlake.spark.published import (
     PublishedFile,
     PublishedKeys,
     Settings,
+    decode,
     new_run_id,
     successor,
 )
@@ -117,6 +118,18 @@ def test_a_document_that_is_not_ours_is_refused() -> None:
     store.create(KEYS.document, b"{}")
     with pytest.raises(CorruptDocument, match="--full"):
         read_published_head(store, KEYS)
+
+
+def test_a_flipped_bit_in_the_document_is_refused() -> None:
+    """A digit that turned into another would publish records again, or leave some out."""
+    store = new_store()
+    publish(store, version(store))
+    data = store.read(KEYS.document).data
+    for place in range(len(data) * 8):
+        flipped = bytearray(data)
+        flipped[place // 8] ^= 1 << place % 8
+        with pytest.raises(CorruptDocument):
+            decode(bytes(flipped), KEYS.document)
 
 
 def test_files_must_be_staged_whole() -> None:
