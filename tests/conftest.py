@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import hypothesis
@@ -12,6 +13,10 @@ from tests.servers import S3Server, run_moto, run_seaweedfs
 # Machines that run tests are busy: a slow example is no failure, pytest's timeout is enough.
 hypothesis.settings.register_profile("singerlake", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("singerlake")
+
+# A Java that lives for seconds has no use for its best compiler: half the processor time of a query.
+for _options in ("SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS"):
+    os.environ.setdefault(_options, "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
 @pytest.fixture(scope="session")

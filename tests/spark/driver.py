@@ -30,6 +30,7 @@ CONF = {
     "spark.sql.adaptive.enabled": "false",
     "spark.executor.memory": "512m",
     "spark.driver.memory": "512m",
+    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
 
 
