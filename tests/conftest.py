@@ -14,7 +14,7 @@ from tests.servers import S3Server, run_moto, run_seaweedfs
 hypothesis.settings.register_profile("singerlake", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("singerlake")
 
-# A Java that lives for seconds has no use for its best compiler: half the processor time of a query.
+# A Java that lives for seconds has no use for its best compiler, which takes half of a query.
 for _options in ("SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS"):
     os.environ.setdefault(_options, "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
