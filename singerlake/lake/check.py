@@ -80,11 +80,6 @@ def _catalogues(store: Store, found: Inventory) -> Iterator[Finding]:
         for name in sorted(with_files - entries.keys()):
             message = f"stream {name!r} has files, and is not in it"
             yield Finding(Level.ERROR, "catalogue-stream", key, message, fixable=True)
-        empty = sorted(entries.keys() - {one.keys.stream for one in found.of_tap(tap_id)})
-        if empty:
-            # One note for all: many a tap has dozens of streams without a record.
-            message = f"no record came, or they were deleted: {', '.join(map(repr, empty))}"
-            yield Finding(Level.NOTE, "catalogue-empty", key, message)
         for name, entry in entries.items():
             actual = Schema(entry["schema"], entry.get("key_properties") or ()).hash()
             if catalogue.schema_hash(entry) != actual:

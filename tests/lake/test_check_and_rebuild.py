@@ -462,19 +462,6 @@ def test_a_stale_lock_that_comes_to_life_before_it_is_removed_stays() -> None:
     assert store.read(lock_key()).data == b"alive"
 
 
-def test_a_stream_of_which_nothing_is_left_is_noted() -> None:
-    """Its folder may be gone, or it never had a record: only a person can tell."""
-    store = healthy()
-    land(store, [1], stream="gone")
-    for key in [key for key in objects_in(store) if "/gone/" in key]:
-        store.delete(key)
-    report = check(store, times=QUICK)
-    assert report.clean
-    [noted] = report.findings
-    assert (noted.code, noted.key) == ("catalogue-empty", f"raw/{TAP}/catalogue.json")
-    assert "'gone'" in noted.message
-
-
 def test_what_is_not_ours_is_noted_and_left_alone() -> None:
     store = healthy()
     foreign = ["raw/readme.txt", f"raw/{TAP}/notes.md", KEYS.under("x/y.txt"), "raw/a/b/c/d/e"]
