@@ -103,13 +103,16 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Site:
     return Site(folder, built)
 
 
-@pytest.fixture(params=["from a folder", "served"])
-def root(request: pytest.FixtureRequest, shop: Site) -> Iterator[str]:
-    """The address of the shop's site, in both ways of looking at it."""
-    if request.param == "from a folder":
-        yield shop.url
-        return
+@pytest.fixture(scope="package")
+def served(shop: Site) -> Iterator[str]:
+    """Outlives every page, which may still load something when its test is over."""
     with Server(shop.folder, "127.0.0.1", 0, Fresh(lambda: None, 3600)) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server.url.removesuffix("/index.html")
         server.shutdown()
+
+
+@pytest.fixture(params=["from a folder", "served"])
+def root(request: pytest.FixtureRequest, shop: Site, served: str) -> str:
+    """The address of the shop's site, in both ways of looking at it."""
+    return served if request.param == "served" else shop.url
