@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
@@ -110,4 +111,10 @@ def _write(store: Store, stream: str, file: File) -> File:
     raw = b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
     data = compression.member(raw)
     store.create(StreamKeys(streams.TAP, stream).under(file.path), data)
-    return msgspec.structs.replace(file, records=2, bytes=len(data), raw_bytes=len(raw))
+    return msgspec.structs.replace(
+        file,
+        records=2,
+        bytes=len(data),
+        raw_bytes=len(raw),
+        checksum=f"sha256:{hashlib.sha256(data).hexdigest()}",
+    )
