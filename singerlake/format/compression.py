@@ -21,7 +21,7 @@ from zlib_ng import zlib_ng
 from singerlake.errors import CorruptFile
 
 BLOCK = 256 * 1024
-"""How many decompressed bytes a reader hands on at a time."""
+"""How many decompressed bytes a reader hands on at a time, unless more are asked for."""
 
 LONGEST_LINE = 128 * 1024 * 1024 + 1024
 """Bytes that no stored line exceeds: the longest that is taken, with a time spliced in."""
@@ -67,8 +67,8 @@ def origin(head: bytes) -> str:
     return head[10:end].decode("latin-1") if end > 0 else ""
 
 
-def blocks(source: BinaryIO, compression: str, where: str) -> Iterator[bytes]:
-    """The decompressed content in blocks of at most `BLOCK` bytes.
+def blocks(source: BinaryIO, compression: str, where: str, at_most: int = BLOCK) -> Iterator[bytes]:
+    """The decompressed content in blocks of `at_most` bytes.
 
     `compression` is a file name's ending: `.gz`, `.bz2` or nothing. Raises `CorruptFile`,
     which names `where`, after everything that could be read. That is also where a line has no
@@ -78,7 +78,7 @@ def blocks(source: BinaryIO, compression: str, where: str) -> Iterator[bytes]:
     with _reader(source, compression) as reader:
         while True:
             try:
-                block = reader.read(BLOCK)
+                block = reader.read(at_most)
             except _DATA_ERRORS as error:
                 if isinstance(error, OSError) and error.errno is not None:
                     raise
@@ -125,7 +125,7 @@ def line_blocks(chunks: Iterator[bytes]) -> Iterator[bytes]:
         if cut == 0:
             held.write(chunk)
             continue
-        yield held.getvalue() + chunk[:cut]
+        yield b"".join((held.getvalue(), memoryview(chunk)[:cut]))
         held = io.BytesIO()
         held.write(chunk[cut:])
     if held.tell():

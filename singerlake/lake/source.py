@@ -61,8 +61,10 @@ class Facts:
     origin: Origin | None
 
 
-def committed_blocks(store: Store, keys: StreamKeys, file: File) -> Iterator[bytes]:
-    """The content of a file that a manifest names, decompressed, in blocks.
+def committed_blocks(
+    store: Store, keys: StreamKeys, file: File, at_most: int = compression.BLOCK
+) -> Iterator[bytes]:
+    """The content of a file that a manifest names, decompressed, in blocks of `at_most` bytes.
 
     Raises `CorruptDocument` where the row names anything but a file of this stream, and what
     `blocks` raises.
@@ -72,7 +74,7 @@ def committed_blocks(store: Store, keys: StreamKeys, file: File) -> Iterator[byt
     if not isinstance(item, StreamObject) or item.name is None:
         where = f"{store.url}/{keys.manifest}"
         raise document.corrupt(KIND, where, f"the path {file.path!r} in its files")
-    content = blocks(store, key, item.name, file.bytes, file.checksum)
+    content = blocks(store, key, item.name, file.bytes, file.checksum, at_most)
     return content if file.raw_bytes < 0 else _at_most(content, file.raw_bytes, store, key)
 
 
@@ -90,7 +92,12 @@ def _at_most(content: Iterator[bytes], size: int, store: Store, key: str) -> Ite
 
 
 def blocks(
-    store: Store, key: str, name: FileName, size: int | None = None, checksum: str = ""
+    store: Store,
+    key: str,
+    name: FileName,
+    size: int | None = None,
+    checksum: str = "",
+    at_most: int = compression.BLOCK,
 ) -> Iterator[bytes]:
     """The file's content, decompressed, in blocks.
 
@@ -99,7 +106,7 @@ def blocks(
     """
     source = _open(store, key, size)
     where = f"{store.url}/{key}"
-    yield from _content(source, name, where)
+    yield from _content(source, name, where, at_most)
     for what, expected, found in (
         ("bytes", size, source.count),
         ("checksum", checksum or None, source.checksum()),
@@ -136,11 +143,13 @@ def examine_listed(store: Store, keys: StreamKeys, file: ListedFile) -> Facts:
     return facts
 
 
-def _content(source: _Measured, name: FileName, where: str) -> Iterator[bytes]:
+def _content(
+    source: _Measured, name: FileName, where: str, at_most: int = compression.BLOCK
+) -> Iterator[bytes]:
     reader = cast(BinaryIO, io.BufferedReader(source, READ))
     with reader:
         try:
-            yield from compression.blocks(reader, name.compression, where)
+            yield from compression.blocks(reader, name.compression, where, at_most)
         except NotFound:
             raise _missing(where) from None
 

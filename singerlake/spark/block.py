@@ -1,210 +1,119 @@
 """A block of lines, all at once: the fast way, which takes a block whole or refuses it.
 
-pyarrow's JSON parser does most of it. What that has no type for (maps, JSON text) is picked out of
-the lines by msgspec. What the parser does not notice is looked at here: values outside the range
-of their type, lines that hold two objects, bytes that are not UTF-8.
+msgspec decodes the wanted members of every line into structs and passes over the others; the
+structs' members become arrays. What it would let pass is looked at here: two objects on a line,
+one object on two lines, bytes that are not UTF-8.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping, Sequence
-from datetime import datetime, timezone
-from decimal import Context, Decimal
-from functools import cache
-from operator import attrgetter
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from pyarrow import json as arrow_json
 
-from singerlake.spark.convert import Converter
-from singerlake.spark.types import MOST_DIGITS, Type
-from singerlake.spark.wanted import TIME, Rows, Wanted, about_row
+from singerlake.spark.column import Members, column
+from singerlake.spark.types import LONG, TIMESTAMP
+from singerlake.spark.wanted import ROW_TYPES, Rows, Wanted, about_row
 
-_IN_TEXT = frozenset({"null", "text", "json", "map"})
-
-
-def in_text(kind: Type) -> bool:
-    """True where pyarrow's JSON parser has no type for these values, or for a part of them."""
-    if kind.kind in _IN_TEXT or (kind.items is not None and in_text(kind.items)):
-        return True
-    return any(in_text(inner) for _, inner in kind.fields)
+_ACTIVATE_VERSION = "ACTIVATE_VERSION"
+_FEED, _RETURN, _OPEN, _CLOSE = b"\n\r{}"
+_ENVELOPE = {
+    name: (about_row(f"_{name}"), column(kind, ROW_TYPES[about_row(f"_{name}")]))
+    for name, kind in (("version", LONG), ("time_extracted", TIMESTAMP))
+}
+"""What a message has beside its record: under which name it is kept, and its column."""
 
 
 class BlockParser:
-    """Parses blocks of one read. `converters` are those of its columns."""
+    """Parses blocks of one read."""
 
-    def __init__(
-        self, wanted: Wanted, schema: pa.Schema, converters: Mapping[str, Converter]
-    ) -> None:
-        self._schema, self._converters = schema, converters
+    def __init__(self, wanted: Wanted, schema: pa.Schema) -> None:
+        self._names = [name for name, _ in wanted.columns]
         self._metadata = frozenset(wanted.metadata)
-        self._texts = sorted(name for name, kind in wanted.columns if in_text(kind))
-        self._typed = [name for name, _ in wanted.columns if name not in self._texts]
-        self._options: dict[tuple[bool, bool], Any] = {}
+        self._members: Members | None = None
+        self._decoders: dict[tuple[bool, bool], msgspec.json.Decoder[Any]] = {}
         try:
-            self._lines, self._records = _decoders(self._texts, "_record" in self._metadata)
+            self._members = Members.of(wanted.columns, [schema.field(n) for n in self._names])
         except ValueError:
-            # A quote or a control character in a name, which a struct's field cannot have.
-            self._lines = self._records = None
+            return  # a name that msgspec does not take: line by line, then
+        self._records = msgspec.json.Decoder(self._members.struct)
 
     def rows(self, block: bytes, position: int, timed: bool) -> Rows | None:
         """The block's rows; None where it has to go line by line."""
-        count = block.count(b"\n") + (not block.endswith(b"\n"))
+        count = _lines_of_objects(block)
+        if self._members is None or count is None:
+            return None
+        # Other messages are rare: where none can be, no line's type is looked at.
+        mixed = _ACTIVATE_VERSION.encode() in block
         try:
             if not block.isascii():
                 block.decode()
-            arrays = self._by_arrow(block, count, timed, b"ACTIVATE_VERSION" in block)
-            if arrays is None:
+            lines = self._decoder(self._members, timed, mixed).decode_lines(block)
+            if len(lines) != count:
                 return None
-            if (self._texts or "_record" in self._metadata) and not self._add_texts(
-                arrays, block, count
-            ):
-                return None
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError, RecursionError):
+            positions = np.arange(position, position + count)
+            if mixed:
+                is_row = [line.type != _ACTIVATE_VERSION for line in lines]
+                lines = [line for line, keep in zip(lines, is_row, strict=True) if keep]
+                positions = positions[is_row]
+            arrays = self._arrays(self._members, lines, timed)
+        except (ValueError, OverflowError, RecursionError):
+            # The errors of msgspec and of Arrow are ValueErrors.
             return None
-        arrays[about_row("_position")] = pa.array(np.arange(position, position + count))
-        kinds = arrays.pop(about_row("type"), None)
-        rows = Rows(count, arrays, count)
-        return rows if kinds is None else rows.filter(_is_record(kinds))
+        arrays[about_row("_position")] = pa.array(positions)
+        return Rows(len(lines), arrays, count)
 
-    def _by_arrow(
-        self, block: bytes, count: int, timed: bool, mixed: bool
-    ) -> dict[str, pa.Array] | None:
-        """The typed columns; `mixed` blocks may hold other messages than records."""
-        options = self._options.get((timed, mixed))
-        if options is None:
-            options = self._options[timed, mixed] = self._parse_options(timed, mixed)
-        read = arrow_json.ReadOptions(use_threads=False, block_size=len(block) + 1)
-        table = arrow_json.read_json(pa.BufferReader(block), read, options)
-        if table.num_rows != count:
-            return None  # a blank line, or two objects on a line
-        record = table.column("record").combine_chunks()
+    def _arrays(self, members: Members, lines: Sequence[Any], timed: bool) -> dict[str, pa.Array]:
+        """The columns of these lines, by name."""
+        records = [line.record for line in lines]
         arrays = {}
-        if mixed:
-            kinds = arrays[about_row("type")] = table.column("type").combine_chunks()
-            if pc.any(pc.and_(pc.is_null(record), _is_record(kinds))).as_py():
-                return None
-        elif record.null_count:
-            return None
-        if timed:
-            moments = table.column("time_extracted").combine_chunks()
-            arrays[about_row("_time_extracted")] = moments
-        if "_version" in self._metadata:
-            arrays[about_row("_version")] = table.column("version").combine_chunks()
-        if any(map(_has_outliers, [*arrays.values(), *record.flatten()])):
-            return None
-        for number, name in enumerate(self._typed):
-            array, target = record.field(number), self._schema.field(name).type
-            arrays[name] = array if array.type == target else array.cast(target)
-            if array.type != target and _has_outliers(arrays[name]):
-                return None
+        if "_record" in self._metadata:
+            texts = list(map(bytes, records))
+            arrays[about_row("_record")] = pa.array(texts, pa.string())
+            records = list(map(self._records.decode, texts))
+        arrays |= zip(self._names, members.arrays(records), strict=True)
+        for name in self._envelope(timed):
+            kept_as, made = _ENVELOPE[name]
+            arrays[kept_as] = made.array([getattr(line, name) for line in lines])
         return arrays
 
-    def _parse_options(self, timed: bool, mixed: bool) -> Any:
-        fields = [(name, _for_parser(self._schema.field(name).type)) for name in self._typed]
-        wanted = [("record", pa.struct(fields))]
-        if mixed:
-            wanted.append(("type", pa.string()))
-        if timed:
-            wanted.append(("time_extracted", TIME))
-        if "_version" in self._metadata:
-            wanted.append(("version", pa.int64()))
-        return arrow_json.ParseOptions(
-            explicit_schema=pa.schema(wanted), unexpected_field_behavior="ignore"
-        )
+    def _envelope(self, timed: bool) -> list[str]:
+        names = ["version"] if "_version" in self._metadata else []
+        return [*names, "time_extracted"] if timed else names
 
-    def _add_texts(self, arrays: dict[str, pa.Array], block: bytes, count: int) -> bool:
-        """Add the columns that are picked out of the lines; False where one does not fit."""
-        if self._lines is None:
-            return False
-        lines = self._lines.decode_lines(block)
-        if len(lines) != count:
-            return False
-        records = [line.record for line in lines]
-        if "_record" in self._metadata:
-            texts = [bytes(raw).decode() or None for raw in records]
-            arrays[about_row("_record")] = pa.array(texts, pa.string())
-            records = [self._records.decode(raw) if raw else None for raw in map(bytes, records)]
-        misfits: list[str] = []
-        for number, name in enumerate(self._texts):
-            convert, field = self._converters[name], attrgetter(f"f{number}")
-            raws = (b"" if record is None else bytes(field(record)) for record in records)
-            values = [convert(raw, misfits) if raw else None for raw in raws]
-            if misfits:
-                return False
-            arrays[name] = pa.array(values, self._schema.field(name).type)
-        return True
+    def _decoder(self, members: Members, timed: bool, mixed: bool) -> msgspec.json.Decoder[Any]:
+        """Of lines; in `mixed` blocks they may be other messages than records."""
+        made = self._decoders.get((timed, mixed))
+        if made is None:
+            record = msgspec.Raw if "_record" in self._metadata else members.struct
+            fields: list[Any] = [("type", str, ""), ("record", record, None)] if mixed else []
+            fields = fields or [("record", record)]
+            fields += [
+                (name, _ENVELOPE[name][1].annotation, None) for name in self._envelope(timed)
+            ]
+            made = msgspec.json.Decoder(msgspec.defstruct("Line", fields, gc=False))
+            self._decoders[timed, mixed] = made
+        return made
 
 
-def _is_record(kinds: pa.Array) -> pa.Array:
-    """Whatever is not an ACTIVATE_VERSION message, so that nothing is passed over unseen."""
-    return pc.fill_null(pc.not_equal(kinds, "ACTIVATE_VERSION"), True)
+def _lines_of_objects(block: bytes) -> int | None:
+    """How many lines there are, if every one of them begins and ends like an object.
 
-
-def _decoders(names: Sequence[str], whole_record: bool) -> tuple[Any, Any]:
-    """Decodes lines, and records, into structs that hold these properties as their texts.
-
-    With `whole_record`, a line's record is its text. Structs hold no references that could form
-    cycles, so the garbage collector need not know them.
+    Where the whole is also valid, and holds as many objects as lines, each line is one: between
+    two braces that face away from each other, nothing but the end of an object can stand.
     """
-    renamed = {f"f{number}": name for number, name in enumerate(names)}
-    fields = [(field, msgspec.Raw, msgspec.Raw()) for field in renamed]
-    record = msgspec.defstruct("Record", fields, rename=renamed, gc=False)
-    kind: Any = msgspec.Raw if whole_record else record
-    default = msgspec.Raw() if whole_record else msgspec.field(default_factory=record)
-    line = msgspec.defstruct("Line", [("record", kind, default)], gc=False)
-    return msgspec.json.Decoder(line), msgspec.json.Decoder(record)
-
-
-def _for_parser(kind: pa.DataType) -> pa.DataType:
-    """The type to parse into: dates as strings, since the parser takes them for numbers; decimals
-    with room for what is too large, which otherwise comes out as another number."""
-    if pa.types.is_date(kind):
-        return pa.string()
-    if pa.types.is_decimal(kind):
-        return pa.decimal256(MOST_DIGITS, kind.scale)
-    if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(_for_parser(field.type)) for field in kind])
-    if pa.types.is_list(kind):
-        return pa.list_(kind.value_field.with_type(_for_parser(kind.value_type)))
-    return kind
-
-
-def _has_outliers(array: pa.Array) -> bool:
-    """Whether a value is outside its type's range, which the parser does not mind: a time or date
-    outside the years 1 to 9999, a decimal of more digits than it has, a double past the largest."""
-    kind = array.type
-    if pa.types.is_struct(kind):
-        return any(_has_outliers(array.field(i)) for i in range(kind.num_fields))
-    if pa.types.is_list(kind):
-        return _has_outliers(array.values)
-    limits = _limits(kind)
-    if limits is None:
-        return False
-    ends = pc.min_max(array if kind not in _COUNTED else array.cast(_COUNTED[kind]))
-    lowest, highest = ends["min"].as_py(), ends["max"].as_py()
-    return lowest is not None and not limits[0] <= lowest <= highest <= limits[1]
-
-
-_COUNTED = {TIME: pa.int64(), pa.date32(): pa.int32()}
-"""Types that Python cannot hold outliers of; they are compared as what they count."""
-
-
-@cache
-def _limits(kind: pa.DataType) -> tuple[Any, Any] | None:
-    """The least and the greatest value; None where the parser minds what is beyond them."""
-    if pa.types.is_decimal(kind):
-        greatest = Decimal(10**kind.precision - 1).scaleb(-kind.scale, Context(prec=MOST_DIGITS))
-        return greatest.copy_negate(), greatest
-    if pa.types.is_floating(kind):
-        return -sys.float_info.max, sys.float_info.max
-    if kind not in _COUNTED:
+    if block[:1] != b"{":
         return None
-    ends = (datetime(1, 1, 1, tzinfo=timezone.utc), datetime.max.replace(tzinfo=timezone.utc))
-    low, high = (pa.scalar(end, TIME).cast(kind).cast(_COUNTED[kind]).as_py() for end in ends)
-    return low, high
+    bytes_ = np.frombuffer(block, np.uint8)
+    feeds = np.flatnonzero(bytes_ == _FEED)
+    if feeds.size and feeds[-1] == bytes_.size - 1:
+        feeds = feeds[:-1]
+    before = bytes_[feeds - 1]
+    if (before == _RETURN).any():
+        before = np.where(before == _RETURN, bytes_[feeds - 2], before)
+    if (before == _CLOSE).all() and (bytes_[feeds + 1] == _OPEN).all():
+        return int(feeds.size) + 1
+    return None

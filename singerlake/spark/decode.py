@@ -19,8 +19,8 @@ from singerlake.spark.convert import converter
 from singerlake.spark.line import LineParser
 from singerlake.spark.wanted import FIRST_POSITION, TIME, FileFacts, Rows, Wanted, about_row
 
-GROUP = 1024 * 1024
-"""Bytes of lines that make one record batch: fewer cost more calls, more cost the cache."""
+BLOCK = 1024 * 1024
+"""Bytes of lines that best make one record batch: fewer cost more calls, more the cache."""
 
 
 class Decoder:
@@ -29,14 +29,14 @@ class Decoder:
     def __init__(self, wanted: Wanted, schema: pa.Schema) -> None:
         self.wanted, self.schema = wanted, schema
         converters = {name: converter(kind, name) for name, kind in wanted.columns}
-        self._blocks = BlockParser(wanted, schema, converters)
+        self._blocks = BlockParser(wanted, schema)
         self._lines = LineParser(wanted, schema, converters)
 
     def batches(self, file: FileFacts, chunks: Iterable[bytes]) -> Iterator[pa.RecordBatch]:
         """A file's rows. Raises `CorruptFile`, and `BadMessage` where the read is failfast."""
         timed = "_time_extracted" in self.wanted.metadata or not file.in_time
         position = FIRST_POSITION + file.skipped
-        for block in _groups(_without_schema(chunks, file.where)):
+        for block in _without_schema(chunks, file.where):
             rows = self._blocks.rows(block, position, timed) or self._lines.rows(
                 block, position, timed, file.where
             )
@@ -101,17 +101,3 @@ def _require_schema(line: bytes, where: str) -> None:
         raise CorruptFile(f"{where}: {error}, in its first line") from error
     if kind != "SCHEMA":
         raise CorruptFile(f"{where}: expected the SCHEMA line first, found {kind}")
-
-
-def _groups(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """The same lines in fewer, larger blocks."""
-    held: list[bytes] = []
-    size = 0
-    for block in blocks:
-        held.append(block)
-        size += len(block)
-        if size >= GROUP:
-            yield b"".join(held)
-            held, size = [], 0
-    if held:
-        yield b"".join(held)

@@ -15,7 +15,7 @@ from singerlake.format.merge import Merge
 from singerlake.lake import merge, source
 from singerlake.lake.log import Selection
 from singerlake.spark.activation import ActivationDecoder
-from singerlake.spark.decode import Decoder
+from singerlake.spark.decode import BLOCK, Decoder
 from singerlake.spark.options import ReadOptions
 from singerlake.spark.plan import FilesPartition
 from singerlake.spark.wanted import FILE_COLUMNS, FileFacts, Wanted
@@ -50,7 +50,7 @@ class FileReader:
         )
         for file in partition.files:
             key = keys.under(file.path)
-            chunks = source.committed_blocks(store, keys, file)
+            chunks = source.committed_blocks(store, keys, file, BLOCK)
             selection, skip = partition.selection, 0
             merged = self._merge(store, file, selection)
             if merged is not None and merged.parts and not selection.holds_all_of(file):

@@ -7,6 +7,9 @@ wanted file. A partition is a run of files in commit order.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, groupby
+from math import ceil
+from operator import itemgetter
 
 import msgspec
 from pyspark.sql.datasource import InputPartition
@@ -17,8 +20,9 @@ from singerlake.lake.log import Selection
 OPEN_COST = 512 * 1024
 """What opening a file counts, in bytes: ten thousand tiny files are not one task either."""
 
-PIECES = 4
-"""Partitions for each core, so that none waits long for another at the end."""
+PIECES = 2
+"""Partitions for each core, so that none waits long for another at the end; each costs a task,
+and a file in what is written from it."""
 
 PIECE = 16 * 1024 * 1024
 """Bytes of lines that are worth a task of their own where every core has one."""
@@ -54,16 +58,30 @@ def pack(
     end at about the same time.
     """
     rows = list(files)
-    share = -(-sum(map(cost, rows)) // max(parallelism, 1))
-    even = max(share // PIECES, min(share, PIECE), 4 * OPEN_COST)
-    size = min(max_partition_bytes, even)
+    total = sum(map(cost, rows))
+    share = total / max(parallelism, 1)
+    size = min(max_partition_bytes, max(share / PIECES, min(share, PIECE), 4 * OPEN_COST))
     return [
         FilesPartition(list(map(_slim, run)), selection.since, selection.until)
-        for run in _runs(rows, size)
+        for even in _even_runs(rows, max(round(total / size), 1))
+        for run in _limited_runs(even, max_partition_bytes)
     ]
 
 
-def _runs(files: Iterable[File], size: int) -> Iterator[list[File]]:
+def _even_runs(files: Sequence[File], count: int) -> Iterator[list[File]]:
+    """At most `count` runs of about the same weight: a file is in the one where its middle is.
+
+    On the border it is in the earlier one: what takes longest had better begin first.
+    """
+    weights = list(map(cost, files))
+    middles = (end - weight / 2 for end, weight in zip(accumulate(weights), weights, strict=True))
+    scale = count / max(sum(weights), 1)
+    numbered = zip((ceil(middle * scale) for middle in middles), files, strict=True)
+    for _, run in groupby(numbered, key=itemgetter(0)):
+        yield [file for _, file in run]
+
+
+def _limited_runs(files: Iterable[File], size: int) -> Iterator[list[File]]:
     run: list[File] = []
     weight = 0
     for file in files:

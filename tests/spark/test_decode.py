@@ -152,7 +152,7 @@ def test_what_is_no_record_is_no_row(tolerant: bool) -> None:
         activate_line(7),
         record_line({"a": "ACTIVATE_VERSION"} if tolerant else {"a": 2}),
     ]
-    [batch] = made.batches(FileFacts("f", {}), [b"\n".join(lines)])
+    [batch] = made.batches(FileFacts("f", {}), [b"\n".join(lines) + b"\n"])
     assert batch.column("_position").to_pylist() == [2, 4]
     assert batch.column("_version").to_pylist() == [7, None]
     assert batch.column("_time_extracted").to_pylist() == [datetime(2026, 1, 1, tzinfo=UTC)] * 2
@@ -161,7 +161,7 @@ def test_what_is_no_record_is_no_row(tolerant: bool) -> None:
 def test_a_line_that_is_no_message_is_kept_as_text() -> None:
     made = decoder({"a": types.LONG})
     lines = [schema_line({}), b'{"type":"RECORD"', record_line({"a": 1}), b'{"a":1}{"a":2}', b""]
-    [batch] = made.batches(FileFacts("f", {}), [b"\n".join(lines)])
+    [batch] = made.batches(FileFacts("f", {}), [b"\n".join(lines) + b"\n"])
     assert batch.column("a").to_pylist() == [None, 1, None]
     assert batch.column("_corrupt_record").to_pylist() == [
         '{"type":"RECORD"',
@@ -177,7 +177,7 @@ def test_properties_named_like_metadata(tolerant: bool) -> None:
     if tolerant:
         made._blocks.rows = lambda *_: None  # type: ignore[method-assign]
     lines = [schema_line({}), record_line(dict.fromkeys(names, 7)), activate_line(1)]
-    [batch] = made.batches(FileFacts("f", {}), [b"\n".join(lines)])
+    [batch] = made.batches(FileFacts("f", {}), [b"\n".join(lines) + b"\n"])
     assert batch.to_pylist() == [{**dict.fromkeys(names, 7), "_version": None}]
 
 
@@ -196,7 +196,7 @@ def test_times_outside_the_wanted_ones_are_left_out() -> None:
     made = Decoder(wanted, arrow_schema(StructType([StructField("a", types.to_spark(types.LONG))])))
     times = ["2026-11-16T02:54:13Z", "2026-11-16T02:54:14Z", "2026-11-17T00:00:00Z"]
     lines = [schema_line({}), *(record_line({"a": n}, time) for n, time in enumerate(times))]
-    [batch] = made.batches(FileFacts("f", {}, in_time=False), [b"\n".join(lines)])
+    [batch] = made.batches(FileFacts("f", {}, in_time=False), [b"\n".join(lines) + b"\n"])
     assert batch.column("a").to_pylist() == [1]
 
 
@@ -205,10 +205,10 @@ def test_lines_of_a_merged_file_have_their_own_sequence() -> None:
     made = Decoder(Wanted((), ("_sequence",)), arrow_schema(StructType(fields)))
     lines = [schema_line({}), *(record_line({}) for _ in range(4))]
     whole = FileFacts("f", {"_sequence": 9}, parts=((5, 1), (7, 3), (9, 2)))
-    [batch] = made.batches(whole, [b"\n".join(lines)])
+    [batch] = made.batches(whole, [b"\n".join(lines) + b"\n"])
     assert batch.column("_sequence").to_pylist() == [5, 7, 7, 7]
     part = FileFacts("f", {"_sequence": 9}, parts=((5, 1), (7, 3), (9, 2)), skipped=2)
-    [batch] = made.batches(part, [b"\n".join(lines)])
+    [batch] = made.batches(part, [b"\n".join(lines) + b"\n"])
     assert batch.column("_sequence").to_pylist() == [7, 7, 9, 9]
 
 
