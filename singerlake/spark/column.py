@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import chain
 from operator import attrgetter
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import numpy as np
@@ -123,10 +123,12 @@ def _converted(kind: Type, arrow: pa.DataType) -> Column:
 
 def _list_column(items: Column, arrow: pa.DataType) -> Column:
     def array(values: Sequence[list[Any] | None]) -> pa.Array:
-        ends = np.zeros(len(values) + 1, np.int32)
-        np.cumsum([0 if value is None else len(value) for value in values], out=ends[1:])
-        inner = items.array(list(chain.from_iterable(filter(None, values))))
-        return pa.ListArray.from_arrays(pa.array(ends), inner, type=arrow, mask=_absent(values))
+        absent = _absent(values)
+        lists = cast(Sequence[list[Any]], values if absent is None else [v or () for v in values])
+        ends = np.zeros(len(lists) + 1, np.int32)
+        np.cumsum(list(map(len, lists)), out=ends[1:])
+        inner = items.array(list(chain.from_iterable(lists)))
+        return pa.ListArray.from_arrays(pa.array(ends), inner, type=arrow, mask=absent)
 
     return Column(list[items.annotation] | None, array)  # type: ignore[name-defined]
 

@@ -22,7 +22,7 @@ METADATA = (*FILE_COLUMNS, *ROW_COLUMNS)
 STANDARD_METADATA = (*FILE_COLUMNS, "_position", "_time_extracted", "_version")
 """What `metadata` set to true adds."""
 
-MAX_PARTITION_BYTES = 128 * 1024 * 1024
+MAX_PARTITION_BYTES = 256 * 1024 * 1024
 
 _KNOWN = frozenset(
     {

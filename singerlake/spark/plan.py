@@ -20,13 +20,6 @@ from singerlake.lake.log import Selection
 OPEN_COST = 512 * 1024
 """What opening a file counts, in bytes: ten thousand tiny files are not one task either."""
 
-PIECES = 2
-"""Partitions for each core, so that none waits long for another at the end; each costs a task,
-and a file in what is written from it."""
-
-PIECE = 16 * 1024 * 1024
-"""Bytes of lines that are worth a task of their own where every core has one."""
-
 GUESSED_RATIO = 8
 """Raw bytes for each compressed one, where no manifest tells."""
 
@@ -60,7 +53,7 @@ def pack(
     rows = list(files)
     total = sum(map(cost, rows))
     share = total / max(parallelism, 1)
-    size = min(max_partition_bytes, max(share / PIECES, min(share, PIECE), 4 * OPEN_COST))
+    size = min(max_partition_bytes, max(share, 4 * OPEN_COST))
     return [
         FilesPartition(list(map(_slim, run)), selection.since, selection.until)
         for even in _even_runs(rows, max(round(total / size), 1))

@@ -171,6 +171,39 @@ def test_a_line_that_is_no_message_is_kept_as_text() -> None:
 
 
 @pytest.mark.parametrize("tolerant", [False, True])
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param([b"%(one)s%(two)s", b""], id="two on a line, and a blank one"),
+        pytest.param([b"%(one)s %(two)s", b"%(begun)s", b"%(ended)s"], id="one on two lines"),
+    ],
+)
+def test_a_message_that_is_not_on_a_line_of_its_own_is_no_row(
+    lines: list[bytes], tolerant: bool
+) -> None:
+    """As many messages as lines, and yet not one on each."""
+    one, two = record_line({"a": 1}), record_line({"a": 2})
+    texts = {b"one": one, b"two": two, b"begun": one[:-1], b"ended": b"}"}
+    made = decoder({"a": types.LONG})
+    if tolerant:
+        made._blocks.rows = lambda *_: None  # type: ignore[method-assign]
+    whole = b"\n".join([schema_line({}), *(line % texts for line in lines)]) + b"\n"
+    [batch] = made.batches(FileFacts("f", {}), [whole])
+    assert batch.column("a").null_count == batch.num_rows > 0
+    assert batch.column("_corrupt_record").null_count == 0
+
+
+@pytest.mark.parametrize("tolerant", [False, True])
+def test_lines_that_end_with_a_carriage_return_too(tolerant: bool) -> None:
+    made = decoder({"a": types.LONG})
+    if tolerant:
+        made._blocks.rows = lambda *_: None  # type: ignore[method-assign]
+    lines = [schema_line({}), record_line({"a": 1}), record_line({"a": 2})]
+    [batch] = made.batches(FileFacts("f", {}), [b"\r\n".join(lines) + b"\r\n"])
+    assert batch.column("a").to_pylist() == [1, 2]
+
+
+@pytest.mark.parametrize("tolerant", [False, True])
 def test_properties_named_like_metadata(tolerant: bool) -> None:
     names = ("type", "_position", "_record", "_time_extracted")
     made = decoder({name: types.LONG for name in names}, metadata=("_version",))

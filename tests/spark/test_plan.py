@@ -38,7 +38,7 @@ def file(number: int, raw_bytes: int = 1000) -> File:
     )
 
 
-def packed(files: list[File], size: int = 128 << 20, parallelism: int = 2) -> list[list[int]]:
+def packed(files: list[File], size: int = 256 << 20, parallelism: int = 2) -> list[list[int]]:
     options = read_options.ReadOptions("/", TAP, STREAM)
     found = plan.pack(files, options.selection(), size, parallelism)
     return [[f.sequence for f in p.files] for p in found if isinstance(p, plan.FilesPartition)]
@@ -51,8 +51,14 @@ def test_a_thousand_tiny_files_are_few_tasks_in_order() -> None:
 
 
 def test_large_files_are_spread() -> None:
-    assert packed([file(n, 100 << 20) for n in range(1, 5)]) == [[1], [2], [3], [4]]
-    assert packed([file(n, 7 << 20) for n in range(1, 9)]) == [[1, 2], [3, 4], [5, 6], [7, 8]]
+    assert packed([file(n, 200 << 20) for n in range(1, 5)]) == [[1], [2], [3], [4]]
+    assert packed([file(n, 7 << 20) for n in range(1, 9)]) == [[1, 2, 3, 4], [5, 6, 7, 8]]
+    assert packed([file(n, 7 << 20) for n in range(1, 9)], size=16 << 20) == [
+        [1, 2],
+        [3, 4],
+        [5, 6],
+        [7, 8],
+    ]
     assert packed([file(n, 10 << 20) for n in range(1, 9)], parallelism=8) == [
         [n] for n in range(1, 9)
     ]
