@@ -12,7 +12,7 @@ import bz2
 import io
 import struct
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain
 from typing import BinaryIO, cast
 
 from isal import igzip, isal_zlib
@@ -25,9 +25,6 @@ BLOCK = 256 * 1024
 
 LONGEST_LINE = 128 * 1024 * 1024 + 1024
 """Bytes that no stored line exceeds: the longest that is taken, with a time spliced in."""
-
-LINES = 1000
-"""How many lines make a block where lines are picked out."""
 
 FASTEST, SMALLEST, DEFAULT = 1, 9, 1
 
@@ -68,7 +65,7 @@ def origin(head: bytes) -> str:
 
 
 def blocks(source: BinaryIO, compression: str, where: str, at_most: int = BLOCK) -> Iterator[bytes]:
-    """The decompressed content in blocks of `at_most` bytes.
+    """The decompressed content in blocks of at most `at_most` bytes.
 
     `compression` is a file name's ending: `.gz`, `.bz2` or nothing. Raises `CorruptFile`,
     which names `where`, after everything that could be read. That is also where a line has no
@@ -108,10 +105,15 @@ def _reader(source: BinaryIO, compression: str) -> BinaryIO:
 
 def lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
     """Whole lines, without their line feed; blank ones are left out."""
+    return chain.from_iterable(line_lists(chunks))
+
+
+def line_lists(chunks: Iterator[bytes]) -> Iterator[list[bytes]]:
+    """The same, of a block at a time: some lines, however long they are."""
     for block in line_blocks(chunks):
         if block.isspace():
             continue  # at once: an enemy's file may hold gigabytes of nothing
-        yield from (line for line in block.split(b"\n") if line.strip())
+        yield [line for line in block.split(b"\n") if line.strip()]
 
 
 def line_blocks(chunks: Iterator[bytes]) -> Iterator[bytes]:
@@ -138,13 +140,10 @@ def some_lines(chunks: Iterator[bytes], skip: int, take: int) -> Iterator[bytes]
     Blank lines count for nothing, and are left out. What follows is read to its end all the same,
     because only there it shows whether the file is whole.
     """
-    wanted = islice(_after_first(lines(chunks), skip), take + 1)
-    while block := list(islice(wanted, LINES)):
-        yield b"\n".join(block) + b"\n"
-    for _ in chunks:
-        pass
-
-
-def _after_first(every: Iterator[bytes], skip: int) -> Iterator[bytes]:
-    yield from islice(every, 1)
-    yield from islice(every, skip, None)
+    passed = 0
+    for found in line_lists(chunks):
+        begin, end = (max(number - passed, 0) for number in (1 + skip, 1 + skip + take))
+        some = found[begin:end] if passed else found[:1] + found[begin:end]
+        passed += len(found)
+        if some:
+            yield b"\n".join(some) + b"\n"

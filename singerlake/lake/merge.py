@@ -168,18 +168,17 @@ class _Joined:
 
     def add(self, blocks: Iterator[bytes], where: str) -> int:
         """Append a file's lines; returns how many there are besides the SCHEMA line."""
-        lines = compression.lines(blocks)
-        head = next(lines, b"")
-        if not head:
-            raise CorruptFile(f"{where}: expected a SCHEMA line, found an empty file")
-        if self._spool is None:
-            self._spool = Spool(self._path, self._level, head + b"\n", self._origin)
-        count = 0
-        while some := list(islice(lines, compression.LINES)):
-            self._buffer += b"\n".join(some) + b"\n"
-            count += len(some)
+        count = -1
+        for lines in compression.line_lists(blocks):
+            if self._spool is None:
+                self._spool = Spool(self._path, self._level, lines[0] + b"\n", self._origin)
+            some = lines if count >= 0 else lines[1:]
+            count += len(lines)
+            self._buffer += b"".join(line + b"\n" for line in some)
             if len(self._buffer) >= CHUNK:
                 self._send()
+        if count < 0:
+            raise CorruptFile(f"{where}: expected a SCHEMA line, found an empty file")
         return count
 
     def _send(self) -> None:

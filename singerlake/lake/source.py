@@ -64,7 +64,7 @@ class Facts:
 def committed_blocks(
     store: Store, keys: StreamKeys, file: File, at_most: int = compression.BLOCK
 ) -> Iterator[bytes]:
-    """The content of a file that a manifest names, decompressed, in blocks of `at_most` bytes.
+    """The content of a file that a manifest names, decompressed, in blocks.
 
     Raises `CorruptDocument` where the row names anything but a file of this stream, and what
     `blocks` raises.

@@ -210,3 +210,20 @@ def test_the_trailer_is_that_of_the_standard() -> None:
     member = compression.member(data)
     assert member[:4] == b"\x1f\x8b\x08\x00"
     assert member[-8:] == zlib.crc32(data).to_bytes(4, "little") + len(data).to_bytes(4, "little")
+
+
+@given(chunkings, st.integers(0, 6), st.integers(0, 6))
+def test_some_lines_are_the_first_and_those_asked_for(
+    chunks: list[bytes], skip: int, take: int
+) -> None:
+    every = list(compression.lines(iter(chunks)))
+    found = b"".join(compression.some_lines(iter(chunks), skip, take)).splitlines(keepends=True)
+    wanted = every[:1] + every[1:][skip : skip + take]
+    assert b"".join(found) == b"".join(line + b"\n" for line in wanted)
+
+
+def test_no_more_long_lines_are_held_than_a_block_has() -> None:
+    line = b"x" * 99_999 + b"\n"
+    blocks = (line * 2 for _ in range(1000))
+    longest = max(map(len, compression.some_lines(blocks, 1, 1998)))
+    assert longest <= 2 * len(line)
