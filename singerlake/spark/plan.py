@@ -51,12 +51,14 @@ def pack(
     end at about the same time.
     """
     rows = list(files)
-    total = sum(map(cost, rows))
-    share = total / max(parallelism, 1)
-    size = min(max_partition_bytes, max(share, 4 * OPEN_COST))
+    total, cores = sum(map(cost, rows)), max(parallelism, 1)
+    share = -(-total // cores)
+    count = -(-total // min(max_partition_bytes, max(share, 4 * OPEN_COST)))
+    if count > cores:
+        count = -(-count // cores) * cores
     return [
         FilesPartition(list(map(_slim, run)), selection.since, selection.until)
-        for even in _even_runs(rows, max(round(total / size), 1))
+        for even in _even_runs(rows, count)
         for run in _limited_runs(even, max_partition_bytes)
     ]
 

@@ -75,6 +75,15 @@ def test_ten_equal_files_are_the_same_work_for_every_core(megabytes: int, cores:
     assert busy == [10 // cores] * cores
 
 
+@pytest.mark.parametrize(("count", "kilobytes"), [(1740, 1024), (104, 25_600), (30, 25_600)])
+def test_partitions_of_the_largest_size_are_even_too(count: int, kilobytes: int) -> None:
+    runs = packed([file(n, kilobytes << 10) for n in range(1, count + 1)])
+    lengths = sorted(map(len, runs))
+    assert lengths[-1] - lengths[0] <= 1
+    assert len(runs) % 2 == 0
+    assert sum(lengths) == count
+
+
 def test_a_plan_shows_no_files_and_no_secrets() -> None:
     options = read_options.parse(
         {"path": "s3://b", "tap": "t", "stream": "s", "storage_options": '{"secret": "hush"}'}
