@@ -15,10 +15,11 @@ import numpy as np
 import pyarrow as pa
 
 from singerlake.spark.column import Members, column
+from singerlake.spark.json_text import MISFIT
 from singerlake.spark.types import LONG, TIMESTAMP
 from singerlake.spark.wanted import ROW_TYPES, Rows, Wanted, about_row
 
-_ACTIVATE_VERSION = "ACTIVATE_VERSION"
+_ACTIVATE_VERSION = b'"ACTIVATE_VERSION"'
 _FEED, _RETURN, _OPEN, _CLOSE = b"\n\r{}"
 _ENVELOPE = {
     name: (about_row(f"_{name}"), column(kind, ROW_TYPES[about_row(f"_{name}")]))
@@ -33,13 +34,12 @@ class BlockParser:
     def __init__(self, wanted: Wanted, schema: pa.Schema) -> None:
         self._names = [name for name, _ in wanted.columns]
         self._metadata = frozenset(wanted.metadata)
-        self._members: Members | None = None
         self._decoders: dict[tuple[bool, bool], msgspec.json.Decoder[Any]] = {}
+        self._members: Members | None
         try:
             self._members = Members.of(wanted.columns, [schema.field(n) for n in self._names])
         except ValueError:
-            return  # a name that msgspec does not take: line by line, then
-        self._records = msgspec.json.Decoder(self._members.struct)
+            self._members = None  # a name that msgspec does not take: line by line, then
 
     def rows(self, block: bytes, position: int, timed: bool) -> Rows | None:
         """The block's rows; None where it has to go line by line."""
@@ -47,7 +47,7 @@ class BlockParser:
         if self._members is None or count is None:
             return None
         # Other messages are rare: where none can be, no line's type is looked at.
-        mixed = _ACTIVATE_VERSION.encode() in block
+        mixed = _ACTIVATE_VERSION in block
         try:
             if not block.isascii():
                 block.decode()
@@ -56,24 +56,25 @@ class BlockParser:
                 return None
             positions = np.arange(position, position + count)
             if mixed:
-                is_row = [line.type != _ACTIVATE_VERSION for line in lines]
+                is_row = [bytes(line.type) != _ACTIVATE_VERSION for line in lines]
                 lines = [line for line, keep in zip(lines, is_row, strict=True) if keep]
                 positions = positions[is_row]
             arrays = self._arrays(self._members, lines, timed)
-        except (ValueError, OverflowError, RecursionError):
-            # The errors of msgspec and of Arrow are ValueErrors.
+        except (ValueError, OverflowError, RecursionError, pa.ArrowException):
             return None
         arrays[about_row("_position")] = pa.array(positions)
         return Rows(len(lines), arrays, count)
 
     def _arrays(self, members: Members, lines: Sequence[Any], timed: bool) -> dict[str, pa.Array]:
-        """The columns of these lines, by name."""
+        """The columns of these lines, by name. Raises `ValueError` where one has no record."""
         records = [line.record for line in lines]
+        if None in records:
+            raise ValueError(MISFIT)
         arrays = {}
         if "_record" in self._metadata:
             texts = list(map(bytes, records))
             arrays[about_row("_record")] = pa.array(texts, pa.string())
-            records = list(map(self._records.decode, texts))
+            records = list(map(msgspec.json.Decoder(members.struct).decode, texts))
         arrays |= zip(self._names, members.arrays(records), strict=True)
         for name in self._envelope(timed):
             kept_as, made = _ENVELOPE[name]
@@ -89,8 +90,9 @@ class BlockParser:
         made = self._decoders.get((timed, mixed))
         if made is None:
             record = msgspec.Raw if "_record" in self._metadata else members.struct
-            fields: list[Any] = [("type", str, ""), ("record", record, None)] if mixed else []
-            fields = fields or [("record", record)]
+            fields: list[Any] = [("record", record)]
+            if mixed:
+                fields = [("type", msgspec.Raw, msgspec.Raw()), ("record", record, None)]
             fields += [
                 (name, _ENVELOPE[name][1].annotation, None) for name in self._envelope(timed)
             ]

@@ -6,6 +6,7 @@ block that holds it goes line by line.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -41,7 +42,7 @@ def column(kind: Type, arrow: pa.DataType) -> Column:
         return Column(msgspec.Raw, lambda values: _decimals(values, arrow))
     if kind.kind == "array" and kind.items is not None:
         return _list_column(column(kind.items, arrow.value_type), arrow)
-    if kind.kind == "struct":
+    if kind.kind == "struct" and kind.fields:
         try:
             return _struct_column(Members.of(kind.fields, list(arrow)), arrow)
         except ValueError:
@@ -99,10 +100,16 @@ def _parsed(values: Sequence[str | None], arrow: pa.DataType) -> pa.Array:
     return array
 
 
+_SAFE_DECIMAL = re.compile(rb"[+-]?\d{1,38}(\.\d{0,38})?([eE][+-]?([0-2]?\d|3[0-8]))?")
+"""What Arrow turns into a decimal of 256 bits rightly: past these it wraps around, or worse."""
+
+
 def _decimals(values: Sequence[msgspec.Raw | None], arrow: pa.DataType) -> pa.Array:
     """Numbers by their text, so that no digit is lost; strings may hold one too."""
     texts = [None if raw is None or (text := bytes(raw)) == b"null" else text for raw in values]
     bare = [text[1:-1] if text is not None and text[:1] == b'"' else text for text in texts]
+    if not all(_SAFE_DECIMAL.fullmatch(text) for text in bare if text is not None):
+        raise ValueError(MISFIT)
     # By way of one with room for what is too large, which otherwise comes out as another number.
     return pa.array(bare, pa.string()).cast(pa.decimal256(76, arrow.scale)).cast(arrow)
 

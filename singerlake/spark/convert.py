@@ -91,8 +91,8 @@ def _double(text: bytes, misfits: list[str]) -> float:
     digits = _number_in(text) if text[:1] == b'"' else text.decode()
     if text[:1] != b'"' and not _NUMBER.fullmatch(text):
         raise ValueError(MISFIT)
-    # By way of int, where it is one: -0 is no other number than 0.
-    number = float(int(digits) if digits.lstrip("-").isdigit() else digits)
+    # An integer has one zero only, and the parser of blocks says so too.
+    number = 0.0 if digits == "-0" else float(digits)
     if number in (float("inf"), float("-inf")):
         raise ValueError(MISFIT)
     return number

@@ -39,8 +39,18 @@ def decoder(columns: dict[str, Type], failfast: bool = False, metadata: Any = ME
 def decoded(
     columns: dict[str, Type], records: list[str], tolerant: bool = False, failfast: bool = False
 ) -> list[dict[str, Any]]:
-    lines = [schema_line({}), *(record_line(record) for record in records)]
-    made = decoder(columns, failfast)
+    return rows_of(columns, list(map(record_line, records)), METADATA, tolerant, failfast)
+
+
+def rows_of(
+    columns: dict[str, Type],
+    messages: list[bytes],
+    metadata: tuple[str, ...],
+    tolerant: bool = False,
+    failfast: bool = False,
+) -> list[dict[str, Any]]:
+    lines = [schema_line({}), *messages]
+    made = decoder(columns, failfast, metadata)
     if tolerant:
         made._blocks.rows = lambda *_: None  # type: ignore[method-assign]
     batches = list(made.batches(FileFacts("the file", {}), [b"\n".join(lines) + b"\n"]))
@@ -150,7 +160,7 @@ def test_what_is_no_record_is_no_row(tolerant: bool) -> None:
         schema_line({}),
         record_line({"a": 1}, version=7),
         activate_line(7),
-        record_line({"a": "ACTIVATE_VERSION"} if tolerant else {"a": 2}),
+        record_line({"a": 2, "b": "ACTIVATE_VERSION"}),
     ]
     [batch] = made.batches(FileFacts("f", {}), [b"\n".join(lines) + b"\n"])
     assert batch.column("_position").to_pylist() == [2, 4]
@@ -295,6 +305,20 @@ def typed_values(draw: st.DrawFn, depth: int = 0) -> tuple[Type, st.SearchStrate
     )
 
 
+ODD_MESSAGES = [
+    activate_line(7),
+    record_line({}, version=7),
+    record_line({}, time="2026-11-16"),
+    b'{"type":"RECORD"}',
+    b'{"record":null}',
+    b"{}",
+    rb'{"type":"ACTIVATE\u005fVERSION","record":{"id":1}}',
+    b'{"type":null,"record":{}}',
+    b'{"type":"RECORD","record":{},"version":1.0,"time_extracted":null}',
+]
+ASKED_FOR = ("_version", "_time_extracted", "_corrupt_record", "_record")
+
+
 @given(st.data())
 def test_both_parsers_agree(data: st.DataObject) -> None:
     names = data.draw(st.lists(st.sampled_from(["id", "a b", "é", 'q"']), unique=True, min_size=1))
@@ -312,6 +336,10 @@ def test_both_parsers_agree(data: st.DataObject) -> None:
     kinds = {name: kind for name, (kind, _) in columns.items()}
     fast, tolerant = decoded(kinds, texts), decoded(kinds, texts, tolerant=True)
     assert repr(fast) == repr(tolerant)
+    lines = list(map(record_line, texts)) + data.draw(st.lists(st.sampled_from(ODD_MESSAGES)))
+    asked = ("_position", *data.draw(st.lists(st.sampled_from(ASKED_FOR), unique=True)))
+    one, other = (rows_of(kinds, lines, asked, tolerant) for tolerant in (False, True))
+    assert repr(one) == repr(other)
     for row, text in zip(fast, texts, strict=True):
         # Only Python's json reads these, and it does not tell where they stood.
         assert row["_record"] == text or "NaN" in text or "Infinity" in text
@@ -333,14 +361,29 @@ NUMBER_TEXTS = st.from_regex(
 @example(types.decimal(38, 18), ["38930723119825515241071592"])
 @example(types.decimal(38, 18), ["1e30"])
 @example(types.decimal(38, 38), ["1e75"])
+@example(types.decimal(38, 0), ["1e-1000000000"])
+@example(types.decimal(38, 0), ["1e-194"])
+@example(types.decimal(38, 18), ["0." + "0" * 210 + "1"])
+@example(types.decimal(38, 0), ["9" * 309])
+@example(types.decimal(38, 18), [str(2**256 + 5)])
+@example(types.decimal(38, 18), [f'"{2**256 + 5}"'])
+@example(types.decimal(38, 0), ["663270177763478667288661940403297477236697267768880915e76"])
 @example(types.DOUBLE, ["1.7976931348623159e308"])
+@example(types.DOUBLE, ["-0"])
 @example(types.DOUBLE, ["9" * 400])
 def test_both_parsers_agree_on_numbers(kind: Type, texts: list[str]) -> None:
     records = [f'{{"a":{text}}}' for text in texts]
     fast, tolerant = decoded({"a": kind}, records), decoded({"a": kind}, records, tolerant=True)
     assert repr(fast) == repr(tolerant)
     for row, text in zip(fast, texts, strict=True):
-        assert row["a"] is None or kind == types.DOUBLE or row["a"] == Decimal(text)
+        assert row["a"] is None or kind == types.DOUBLE or row["a"] == Decimal(text.strip('"'))
+
+
+@pytest.mark.parametrize("inner", [types.struct({}), types.struct({"x": types.struct({})})])
+def test_an_object_of_no_columns(inner: Type) -> None:
+    """As a user's own schema may ask for it."""
+    [row] = decoded({"a": inner}, ['{"a":{"x":{}}}'])
+    assert row["a"] == ({"x": {}} if inner.fields else {})
 
 
 @pytest.mark.parametrize("text", ["0000-01-01", "0000-12-31T23:00:00Z"])
@@ -365,6 +408,7 @@ def test_blocks_of_plain_records_are_taken_at_once() -> None:
         "text": 5,
         "json": {"a": [1]},
     }
+    assert columns.keys() == record.keys()
     block = b"\n".join([record_line(record)] * 3 + [activate_line(1)])
     rows = made._blocks.rows(block, 2, True)
     assert rows is not None
