@@ -204,9 +204,9 @@ def test_a_flipped_bit_in_a_lock_costs_a_wait_at_most(store: Store) -> None:
 
 
 def without_checksum(
-    store: Store, key: str, name: FileName, size: int | None = None, checksum: str = ""
+    store: Store, key: str, name: FileName, size: int, checksum: str, at_most: int
 ) -> Iterator[bytes]:
-    return blocks(store, key, name, size)
+    return blocks(store, key, name, size, "", at_most)
 
 
 def unverified(store: Store, keys: StreamKeys, segment: manifests.Segment) -> Any:
