@@ -147,3 +147,7 @@ def some_lines(chunks: Iterator[bytes], skip: int, take: int) -> Iterator[bytes]
         passed += len(found)
         if some:
             yield b"\n".join(some) + b"\n"
+        if passed > skip + take:
+            break
+    for _ in chunks:
+        pass

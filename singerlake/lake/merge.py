@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 import msgspec
@@ -168,17 +168,19 @@ class _Joined:
 
     def add(self, blocks: Iterator[bytes], where: str) -> int:
         """Append a file's lines; returns how many there are besides the SCHEMA line."""
-        count = -1
-        for lines in compression.line_lists(blocks):
-            if self._spool is None:
-                self._spool = Spool(self._path, self._level, lines[0] + b"\n", self._origin)
-            some = lines if count >= 0 else lines[1:]
+        lists = compression.line_lists(blocks)
+        head, *first = next(lists, [b""])
+        if not head:
+            raise CorruptFile(f"{where}: expected a SCHEMA line, found an empty file")
+        if self._spool is None:
+            self._spool = Spool(self._path, self._level, head + b"\n", self._origin)
+        count = 0
+        for lines in chain([first], lists):
+            if lines:
+                self._buffer += b"\n".join(lines) + b"\n"
             count += len(lines)
-            self._buffer += b"".join(line + b"\n" for line in some)
             if len(self._buffer) >= CHUNK:
                 self._send()
-        if count < 0:
-            raise CorruptFile(f"{where}: expected a SCHEMA line, found an empty file")
         return count
 
     def _send(self) -> None:
