@@ -12,6 +12,9 @@ from singerlake.spark.json_text import members
 from singerlake.spark.types import LONG
 from singerlake.spark.wanted import FileFacts
 
+ACTIVATE_VERSION = b'"ACTIVATE_VERSION"'
+"""The type of such a message, as it stands in it."""
+
 _version = converter(LONG, "version")
 
 
@@ -26,7 +29,7 @@ class ActivationDecoder:
         position = 1 + file.skipped
         for block in compression.line_blocks(iter(chunks)):
             # A plain search first: blocks without the word pass at the speed of decompression.
-            if b"ACTIVATE_VERSION" not in block:
+            if ACTIVATE_VERSION not in block:
                 position += block.count(b"\n")
                 continue
             found = []
@@ -50,13 +53,13 @@ class ActivationDecoder:
 
 def activated_by(line: bytes) -> int | None:
     """The version that a line activates; None where it does not."""
-    if b"ACTIVATE_VERSION" not in line:
+    if ACTIVATE_VERSION not in line:
         return None
     try:
         message = members(line)
     except (ValueError, RecursionError):
         return None
-    if message.get("type", b"").strip() != b'"ACTIVATE_VERSION"':
+    if message.get("type", b"").strip() != ACTIVATE_VERSION:
         return None
     found: int | None = _version(message.get("version", b"null"), [])
     return found

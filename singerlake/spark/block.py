@@ -14,12 +14,12 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
+from singerlake.spark.activation import ACTIVATE_VERSION
 from singerlake.spark.column import Members, column
 from singerlake.spark.json_text import MISFIT
 from singerlake.spark.types import LONG, TIMESTAMP
 from singerlake.spark.wanted import ROW_TYPES, Rows, Wanted, about_row
 
-_ACTIVATE_VERSION = b'"ACTIVATE_VERSION"'
 _FEED, _RETURN, _OPEN, _CLOSE = b"\n\r{}"
 _ENVELOPE = {
     name: (about_row(f"_{name}"), column(kind, ROW_TYPES[about_row(f"_{name}")]))
@@ -47,7 +47,7 @@ class BlockParser:
         if self._members is None or count is None:
             return None
         # Other messages are rare: where none can be, no line's type is looked at.
-        mixed = _ACTIVATE_VERSION in block
+        mixed = ACTIVATE_VERSION in block
         try:
             if not block.isascii():
                 block.decode()
@@ -56,7 +56,7 @@ class BlockParser:
                 return None
             positions = np.arange(position, position + count)
             if mixed:
-                is_row = [bytes(line.type) != _ACTIVATE_VERSION for line in lines]
+                is_row = [bytes(line.type) != ACTIVATE_VERSION for line in lines]
                 lines = [line for line, keep in zip(lines, is_row, strict=True) if keep]
                 positions = positions[is_row]
             arrays = self._arrays(self._members, lines, timed)

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from singerlake.errors import BadMessage
+from singerlake.spark.activation import ACTIVATE_VERSION
 from singerlake.spark.convert import Converter, converter
 from singerlake.spark.json_text import members
 from singerlake.spark.types import LONG, TIMESTAMP
@@ -59,7 +60,7 @@ class LineParser:
         """A record's values, and the names of those that do not fit; None for other messages."""
         try:
             envelope = members(line)
-            if envelope.get("type", b"").strip() == b'"ACTIVATE_VERSION"':
+            if envelope.get("type", b"").strip() == ACTIVATE_VERSION:
                 return None
             record = members(envelope.get("record", b""))
         except (ValueError, RecursionError):
