@@ -1,17 +1,13 @@
-"""Decoding without Spark: what fits, what does not, and that both parsers say the same."""
+"""Decoding without Spark: what fits its type, what does not, and what is a row."""
 
 from __future__ import annotations
 
-import json
 import math
 from datetime import date, datetime, timezone
 from decimal import Decimal
 from typing import Any
 
-import pyarrow as pa
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 from pyspark.sql.types import StructField, StructType
 
 from singerlake.errors import BadMessage, CorruptFile
@@ -20,41 +16,10 @@ from singerlake.spark.decode import Decoder
 from singerlake.spark.files import arrow_schema
 from singerlake.spark.types import Type
 from singerlake.spark.wanted import FileFacts, Wanted
+from tests.spark.decoding import decoded, decoder
 from tests.spark.lakes import activate_line, record_line, schema_line
 
 UTC = timezone.utc
-METADATA = ("_position", "_record", "_corrupt_record")
-
-
-def decoder(columns: dict[str, Type], failfast: bool = False, metadata: Any = METADATA) -> Decoder:
-    fields = [StructField(name, types.to_spark(kind), True) for name, kind in columns.items()]
-    wanted = Wanted(tuple(columns.items()), metadata, failfast)
-    names = {"_position": types.LONG, "_time_extracted": types.TIMESTAMP, "_version": types.LONG}
-    fields += [
-        StructField(name, types.to_spark(names.get(name, types.STRING)), True) for name in metadata
-    ]
-    return Decoder(wanted, arrow_schema(StructType(fields)))
-
-
-def decoded(
-    columns: dict[str, Type], records: list[str], tolerant: bool = False, failfast: bool = False
-) -> list[dict[str, Any]]:
-    return rows_of(columns, list(map(record_line, records)), METADATA, tolerant, failfast)
-
-
-def rows_of(
-    columns: dict[str, Type],
-    messages: list[bytes],
-    metadata: tuple[str, ...],
-    tolerant: bool = False,
-    failfast: bool = False,
-) -> list[dict[str, Any]]:
-    lines = [schema_line({}), *messages]
-    made = decoder(columns, failfast, metadata)
-    if tolerant:
-        made._blocks.rows = lambda *_: None  # type: ignore[method-assign]
-    batches = list(made.batches(FileFacts("the file", {}), [b"\n".join(lines) + b"\n"]))
-    return pa.Table.from_batches(batches, made.schema).to_pylist(maps_as_pydicts="strict")
 
 
 def value(kind: Type, text: str) -> Any:
@@ -255,130 +220,6 @@ def test_lines_of_a_merged_file_have_their_own_sequence() -> None:
     assert batch.column("_sequence").to_pylist() == [7, 7, 9, 9]
 
 
-SCALARS = {
-    "long": (types.LONG, st.integers(-(2**63), 2**63 - 1)),
-    "double": (types.DOUBLE, st.floats(allow_nan=False, allow_infinity=False) | st.integers()),
-    "decimal": (types.decimal(12, 3), st.decimals(-(10**8), 10**8, places=3).map(float)),
-    "boolean": (types.BOOLEAN, st.booleans()),
-    "string": (types.STRING, st.text(st.characters(exclude_categories=["Cs"]))),
-    "timestamp": (
-        types.TIMESTAMP,
-        st.datetimes(min_value=datetime(2, 1, 1), max_value=datetime(9998, 1, 1)).flatmap(
-            lambda m: st.sampled_from(["", "Z", "+02:00", "-0930", "+05"]).map(
-                lambda zone: m.isoformat() + zone
-            )
-        ),
-    ),
-    "date": (types.DATE, st.dates().map(date.isoformat)),
-    "text": (types.TEXT, st.integers() | st.text(st.characters(exclude_categories=["Cs"]))),
-    "json": (types.JSON, st.recursive(st.none() | st.integers() | st.text("ab"), st.lists)),
-}
-ANYTHING = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(),
-    st.floats(),
-    st.text(st.characters(exclude_categories=["Cs"])),
-    st.lists(st.integers(), max_size=2),
-    st.dictionaries(st.sampled_from("xyz"), st.integers(), max_size=2),
-    st.sampled_from(["2026-11-16", "2026-11-16T02:54", "1e3", "1.", "+5", "2026-11-16T02:54:14z"]),
-)
-
-
-@st.composite
-def typed_values(draw: st.DrawFn, depth: int = 0) -> tuple[Type, st.SearchStrategy[Any]]:
-    """A type, and values that mostly fit it."""
-    shape = draw(st.sampled_from([*SCALARS, *(("array", "map", "struct") if depth < 2 else ())]))
-    if shape in SCALARS:
-        kind, values = SCALARS[shape]
-        return kind, st.none() | values
-    if shape == "struct":
-        names = draw(st.lists(st.sampled_from(["x", "y", "Größe", 'q"']), unique=True, min_size=1))
-        inner = {name: draw(typed_values(depth + 1)) for name in names}
-        values = st.fixed_dictionaries({}, optional={n: v for n, (_, v) in inner.items()})
-        return types.struct({n: k for n, (k, _) in inner.items()}), st.none() | values
-    kind, values = draw(typed_values(depth + 1))
-    if shape == "array":
-        return types.array(kind), st.none() | st.lists(values, max_size=3)
-    return types.mapping(kind), st.none() | st.dictionaries(
-        st.sampled_from(["a", "b", "é"]), values, max_size=3
-    )
-
-
-ODD_MESSAGES = [
-    activate_line(7),
-    record_line({}, version=7),
-    record_line({}, time="2026-11-16"),
-    b'{"type":"RECORD"}',
-    b'{"record":null}',
-    b"{}",
-    rb'{"type":"ACTIVATE\u005fVERSION","record":{"id":1}}',
-    b'{"type":null,"record":{}}',
-    b'{"type":"RECORD","record":{},"version":1.0,"time_extracted":null}',
-]
-ASKED_FOR = ("_version", "_time_extracted", "_corrupt_record", "_record")
-
-
-@given(st.data())
-def test_both_parsers_agree(data: st.DataObject) -> None:
-    names = data.draw(st.lists(st.sampled_from(["id", "a b", "é", 'q"']), unique=True, min_size=1))
-    columns = {name: data.draw(typed_values()) for name in names}
-    wild = data.draw(st.booleans())
-    records = [
-        {
-            name: data.draw(ANYTHING if wild and data.draw(st.booleans()) else values)
-            for name, (_, values) in columns.items()
-            if data.draw(st.integers(0, 9))
-        }
-        for _ in range(data.draw(st.integers(1, 4)))
-    ]
-    texts = [json.dumps(record, ensure_ascii=data.draw(st.booleans())) for record in records]
-    kinds = {name: kind for name, (kind, _) in columns.items()}
-    fast, tolerant = decoded(kinds, texts), decoded(kinds, texts, tolerant=True)
-    assert repr(fast) == repr(tolerant)
-    lines = list(map(record_line, texts)) + data.draw(st.lists(st.sampled_from(ODD_MESSAGES)))
-    asked = ("_position", *data.draw(st.lists(st.sampled_from(ASKED_FOR), unique=True)))
-    one, other = (rows_of(kinds, lines, asked, tolerant) for tolerant in (False, True))
-    assert repr(one) == repr(other)
-    for row, text in zip(fast, texts, strict=True):
-        # Only Python's json reads these, and it does not tell where they stood.
-        assert row["_record"] == text or "NaN" in text or "Infinity" in text
-
-
-@st.composite
-def decimal_types(draw: st.DrawFn) -> Type:
-    precision = draw(st.integers(1, 38))
-    return types.decimal(precision, draw(st.integers(0, precision)))
-
-
-NUMBER_TEXTS = st.from_regex(
-    r"-?(0|[1-9][0-9]{0,45})(\.[0-9]{1,45})?([eE][+-]?[0-9]{1,3})?", fullmatch=True
-)
-
-
-@settings(max_examples=300)
-@given(decimal_types() | st.just(types.DOUBLE), st.lists(NUMBER_TEXTS, min_size=1, max_size=3))
-@example(types.decimal(38, 18), ["38930723119825515241071592"])
-@example(types.decimal(38, 18), ["1e30"])
-@example(types.decimal(38, 38), ["1e75"])
-@example(types.decimal(38, 0), ["1e-1000000000"])
-@example(types.decimal(38, 0), ["1e-194"])
-@example(types.decimal(38, 18), ["0." + "0" * 210 + "1"])
-@example(types.decimal(38, 0), ["9" * 309])
-@example(types.decimal(38, 18), [str(2**256 + 5)])
-@example(types.decimal(38, 18), [f'"{2**256 + 5}"'])
-@example(types.decimal(38, 0), ["663270177763478667288661940403297477236697267768880915e76"])
-@example(types.DOUBLE, ["1.7976931348623159e308"])
-@example(types.DOUBLE, ["-0"])
-@example(types.DOUBLE, ["9" * 400])
-def test_both_parsers_agree_on_numbers(kind: Type, texts: list[str]) -> None:
-    records = [f'{{"a":{text}}}' for text in texts]
-    fast, tolerant = decoded({"a": kind}, records), decoded({"a": kind}, records, tolerant=True)
-    assert repr(fast) == repr(tolerant)
-    for row, text in zip(fast, texts, strict=True):
-        assert row["a"] is None or kind == types.DOUBLE or row["a"] == Decimal(text.strip('"'))
-
-
 @pytest.mark.parametrize("inner", [types.struct({}), types.struct({"x": types.struct({})})])
 def test_an_object_of_no_columns(inner: Type) -> None:
     """As a user's own schema may ask for it."""
@@ -391,25 +232,3 @@ def test_a_year_that_no_calendar_has_does_not_fit(text: str) -> None:
     for kind in (types.DATE, types.TIMESTAMP):
         [row] = decoded({"a": kind}, [f'{{"a":"{text}"}}'])
         assert (row["a"], row["_corrupt_record"]) == (None, f'{{"a":"{text}"}}')
-
-
-def test_blocks_of_plain_records_are_taken_at_once() -> None:
-    """Guards the speed: if every block went line by line, the answers would still be right."""
-    columns = {name: kind for name, (kind, _) in SCALARS.items()}
-    made = decoder(columns, metadata=("_position", "_version", "_time_extracted"))
-    record = {
-        "long": 1,
-        "double": 1.5,
-        "decimal": 2.25,
-        "boolean": True,
-        "string": "é",
-        "timestamp": "2026-11-16T02:54:14.5+00:00",
-        "date": "2026-11-16",
-        "text": 5,
-        "json": {"a": [1]},
-    }
-    assert columns.keys() == record.keys()
-    block = b"\n".join([record_line(record)] * 3 + [activate_line(1)])
-    rows = made._blocks.rows(block, 2, True)
-    assert rows is not None
-    assert (rows.count, rows.lines) == (3, 4)
