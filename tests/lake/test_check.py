@@ -11,7 +11,6 @@ import pytest
 
 from singerlake.errors import CorruptDocument
 from singerlake.format import lock_record
-from singerlake.format import manifest as manifests
 from singerlake.format.lock_record import LockRecord
 from singerlake.lake import Lake, Level, check, clock, commit, open_on, rebuild
 from singerlake.store import Store
@@ -25,12 +24,7 @@ from tests.lake.broken_promises import (
     missing_manifest,
     named,
 )
-from tests.lake.faulty_store import (
-    At,
-    Hooked,
-    Recording,
-    in_thread,
-)
+from tests.lake.faulty_store import At, Hooked, Recording, in_thread
 from tests.lake.landing import (
     EPOCH,
     KEYS,
@@ -54,10 +48,7 @@ from tests.lake.landing import (
     time_of,
 )
 
-
-@pytest.fixture(autouse=True)
-def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(manifests, "FAN_OUT", 2)
+pytestmark = pytest.mark.usefixtures("small_segments")
 
 
 def test_a_healthy_lake_has_no_finding() -> None:

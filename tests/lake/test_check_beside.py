@@ -9,14 +9,11 @@ import pytest
 
 from singerlake.errors import CommitConflict
 from singerlake.format import keys as key_names
-from singerlake.format import manifest as manifests
 from singerlake.format.keys import StreamKeys
 from singerlake.lake import Lake, check, open_on, rebuild
 from singerlake.store import Store
 from tests.lake.broken_promises import LAKE
-from tests.lake.faulty_store import (
-    in_thread,
-)
+from tests.lake.faulty_store import in_thread
 from tests.lake.landing import (
     QUICK,
     assert_clean,
@@ -30,10 +27,7 @@ from tests.lake.landing import (
     schema_line,
 )
 
-
-@pytest.fixture(autouse=True)
-def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(manifests, "FAN_OUT", 2)
+pytestmark = pytest.mark.usefixtures("small_segments")
 
 
 STREAMS = [("tap-a", "one"), ("tap-a", "two"), ("tap-b", "one")]

@@ -135,11 +135,6 @@ def test_a_lost_answer_to_a_segments_create_leaves_one_entry(
     assert_clean(store)
 
 
-@pytest.fixture
-def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(manifests, "FAN_OUT", 2)
-
-
 @pytest.mark.parametrize("answer", [OutcomeUnknown, Changed])
 def test_our_entry_is_found_when_250_commits_have_moved_it_to_a_segment(
     answer: type[SingerlakeError],

@@ -61,10 +61,7 @@ from tests.lake.landing import (
     schema_line,
 )
 
-
-@pytest.fixture(autouse=True)
-def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(manifests, "FAN_OUT", 2)
+pytestmark = pytest.mark.usefixtures("small_segments")
 
 
 @pytest.mark.parametrize("broken", [broken for broken in PROMISES if broken.mended_by], ids=named)
