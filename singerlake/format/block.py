@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -93,7 +93,8 @@ class RecordDecoder:
 def _decoder(keys: tuple[str, ...]) -> _Decoder:
     """A decoder that skips everything but the envelope and the named keys.
 
-    An empty struct still requires that `record` is an object. The structs hold no
+    An empty struct still requires that `record` is an object. `type` is a field, because msgspec
+    takes an object without the tag of a struct that stands alone. The structs hold no
     references that could form cycles, so the garbage collector need not know them.
     """
     names = {f"key{number}": key for number, key in enumerate(keys)}
@@ -102,9 +103,12 @@ def _decoder(keys: tuple[str, ...]) -> _Decoder:
     )
     line = msgspec.defstruct(
         "RecordLine",
-        [("stream", str), ("record", record), ("time_extracted", _Time | None, None)],
-        tag_field="type",
-        tag="RECORD",
+        [
+            ("type", Literal["RECORD"]),
+            ("stream", str),
+            ("record", record),
+            ("time_extracted", _Time | None, None),
+        ],
         gc=False,
     )
     return msgspec.json.Decoder(line)

@@ -92,6 +92,7 @@ def test_the_sum_of_two_summaries_is_that_of_both_blocks(
         b'{"type":"BATCH","stream":"s"}',
         b'{"type":"ACTIVATE_VERSION","stream":"other"}',
         b"not JSON",
+        RECORD.replace(b'"type":"RECORD",', b""),
         b'{"type":"RECORD","stream":"s","record":{"a":"\xff"},"time_extracted":"2026-01-01T00:00Z"}',
         record_line(record=b'{"a":"\xff"}'),
         record_line(record=b"null"),

@@ -33,6 +33,10 @@ BAD: dict[str, tuple[bytes, str]] = {
     "a number": (b"17", "line 5 of the input: "),
     "a list": (f'["{SECRET}"]'.encode(), "line 5 of the input: "),
     "an object without type": (f'{{"a": "{SECRET}"}}'.encode(), "line 5 of the input: "),
+    "a record without type": (
+        WHOLE.replace('"type": "RECORD", ', "").encode(),
+        "line 5 of the input, stream 's': ",
+    ),
     "a comma too many": (
         WHOLE.replace("}}", ",}}").encode(),
         "line 5 of the input, stream 's': not JSON",
