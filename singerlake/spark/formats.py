@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Protocol, cast
 
+import numpy as np
 import pyarrow as pa
 from isal import igzip
 from pyarrow import csv, orc
@@ -14,6 +15,9 @@ from pyarrow import parquet as pq
 from singerlake.spark import avro, plain
 
 ROWS = 10_000
+
+CSV_BLOCK = 1024 * 1024
+"""Bytes of a csv file that are read at once, if no row is longer."""
 
 ROW_GROUP = 64 * 1024 * 1024
 """Bytes in memory that make a row group of a parquet file."""
@@ -75,7 +79,9 @@ class _Orc:
         self._writer.write(schema.empty_table())
 
     def write(self, batch: Any) -> None:
-        self._writer.write(pa.Table.from_batches([batch]))
+        # A copy: of a slice, the writer would take the structs of other rows.
+        whole = batch.take(np.arange(batch.num_rows))
+        self._writer.write(pa.Table.from_batches([whole]))
 
     def close(self) -> None:
         self._writer.close()
@@ -116,22 +122,48 @@ def _flat(schema: Any) -> Any:
 
 
 def _read_csv(file: BinaryIO, schema: Any) -> Iterator[Any]:
-    reader = csv.open_csv(
-        _gzip(file, "rb"),
-        parse_options=csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
-        convert_options=csv.ConvertOptions(
-            column_types=_flat(schema),
-            null_values=[""],
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
-        ),
+    parse = csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False)
+    convert = csv.ConvertOptions(
+        column_types=_flat(schema),
+        null_values=[""],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
     )
-    for batch in reader:
-        columns = [
-            _parsed(column, field.type) if plain.is_nested(field.type) else column
-            for column, field in zip(batch.columns, schema, strict=True)
-        ]
-        yield pa.RecordBatch.from_arrays(columns, schema=schema)
+    names = None  # of the first block, which begins with them
+    for block in _csv_rows(_gzip(file, "rb")):
+        read = csv.ReadOptions(column_names=names, block_size=len(block) + 1, use_threads=False)
+        table = csv.read_csv(pa.BufferReader(block), read, parse, convert)
+        names = table.column_names
+        for batch in table.to_batches(ROWS):
+            columns = [
+                _parsed(column, field.type) if plain.is_nested(field.type) else column
+                for column, field in zip(batch.columns, schema, strict=True)
+            ]
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _csv_rows(file: BinaryIO) -> Iterator[bytes]:
+    """Blocks of whole rows, however long a row is: Arrow's own blocks have to be longer than it."""
+    rest = b""
+    while chunk := file.read(max(CSV_BLOCK, len(rest))):
+        rest += chunk
+        end = _end_of_rows(rest)
+        if end:
+            yield rest[:end]
+            rest = rest[end:]
+    if rest:
+        yield rest
+
+
+def _end_of_rows(text: bytes) -> int:
+    """Where the last whole row ends: at a line's end with all quotes before it in pairs."""
+    quotes, after = text.count(b'"'), len(text)
+    while (end := text.rfind(b"\n", 0, after)) >= 0:
+        quotes -= text.count(b'"', end, after)
+        if quotes % 2 == 0:
+            return end + 1
+        after = end
+    return 0
 
 
 def _parsed(column: Any, kind: Any) -> Any:
