@@ -34,6 +34,11 @@ def elements(text: bytes) -> Iterator[bytes]:
         return map(_dump, _load(text, list, error))
 
 
+def normal(text: bytes) -> bytes:
+    """A value without white space and needless escapes, its numbers as they stand."""
+    return _dump(_loads(text))
+
+
 class _Number(str):
     """A number by its text: exact, whatever its size."""
 
@@ -44,10 +49,14 @@ def _load(text: bytes, kind: type[Any], error: Exception) -> Any:
     """As Python's json reads it: with NaN, Infinity and halves of surrogate pairs."""
     if isinstance(error, msgspec.ValidationError):
         raise error
-    value = json.loads(text, parse_int=_Number, parse_float=_Number, parse_constant=_Number)
+    value = _loads(text)
     if not isinstance(value, kind) or isinstance(value, _Number):
         raise ValueError(MISFIT)
     return value
+
+
+def _loads(text: bytes) -> Any:
+    return json.loads(text, parse_int=_Number, parse_float=_Number, parse_constant=_Number)
 
 
 def _dump(value: Any) -> bytes:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from singerlake.errors import BadMessage
 from singerlake.spark.activation import ACTIVATE_VERSION
 from singerlake.spark.convert import Converter, converter
-from singerlake.spark.json_text import members
+from singerlake.spark.json_text import members, normal
 from singerlake.spark.types import LONG, TIMESTAMP
 from singerlake.spark.wanted import ROW_COLUMNS, ROW_TYPES, Rows, Wanted, about_row
 
@@ -66,10 +66,14 @@ class LineParser:
         except (ValueError, RecursionError):
             return {about_row("_corrupt_record"): _readable(line)}, ["the whole line"]
         misfits: list[str] = []
-        values = {
-            name: None if (text := record.get(name)) is None else convert(text, misfits)
-            for name, convert in self._converters.items()
-        }
+        values: Values = {}
+        sent: dict[str, str] = {}
+        for name, convert in self._converters.items():
+            known = len(misfits)
+            if (text := record.get(name)) is not None:
+                values[name] = convert(text, misfits)
+            if len(misfits) > known:
+                sent[name] = normal(record[name]).decode()
         if "_version" in about:
             version = _version(envelope.get("version", b"null"), misfits)
             values[about_row("_version")] = version
@@ -79,6 +83,8 @@ class LineParser:
         values[about_row("_record")] = _readable(envelope["record"])
         if misfits:
             values[about_row("_corrupt_record")] = values[about_row("_record")]
+        if sent:
+            values[about_row("_misfits")] = list(sent.items())
         return values, misfits
 
 

@@ -38,6 +38,7 @@ _METADATA_TYPES: dict[str, spark_types.DataType] = {
     "_position": spark_types.LongType(),
     "_version": spark_types.LongType(),
     "_time_extracted": spark_types.TimestampType(),
+    "_misfits": spark_types.MapType(spark_types.StringType(), spark_types.StringType()),
 }
 
 

@@ -17,7 +17,7 @@ from singerlake.spark.read import load, options_of, parsed
 
 ORDER = ("_sequence", "_position")
 DELETED_AT = "_sdc_deleted_at"
-CORRUPT = "_corrupt_record"
+MISFITS = "_misfits"
 
 _RANK = "_singerlake_rank"
 
@@ -58,7 +58,7 @@ def read_current(
         spark,
         **fixed,
         columns=list(dict.fromkeys([*shown, *key, *deleted])),
-        metadata=list(dict.fromkeys([*settings.metadata, *ORDER, "_version", CORRUPT])),
+        metadata=list(dict.fromkeys([*settings.metadata, *ORDER, "_version", MISFITS])),
     )
     rows = current(load(spark, root, read), key, activated)
     return rows.select(*map(_quoted, [*shown, *settings.metadata]))
@@ -85,8 +85,8 @@ def current(df: DataFrame, keys: Sequence[str], activated: int | None = None) ->
     is not deleted, and so does a row whose keys are all null. With `activated`, rows of an older
     `_version` are left out first: they belong to a full-table run that a newer one has replaced.
 
-    A key or a mark that does not fit its type is null, and would make rows of different keys one:
-    with the metadata column `_corrupt_record` it is told apart by what was sent.
+    A key or a mark that does not fit its type is null, or lacks a part, and would make rows of
+    different keys one: with the metadata column `_misfits` it is told apart by what was sent.
     """
     needed = [*ORDER, *keys, *([] if activated is None else ["_version"])]
     missing = [name for name in needed if name not in df.columns]
@@ -116,10 +116,6 @@ def _identity(df: DataFrame, keys: Sequence[str]) -> list[Column]:
 
 def _as_sent(df: DataFrame, name: str) -> Column:
     """The text of a value that does not fit its type; null where it fits, or is not there."""
-    if CORRUPT not in df.columns:
+    if MISFITS not in df.columns:
         return f.lit(None).cast("string")
-    # A path cannot hold a quote; then the whole record tells rows apart.
-    sent = f.col(CORRUPT)
-    if "'" not in name:
-        sent = f.get_json_object(sent, f"$['{name}']")
-    return f.when(_quoted(name).isNull(), sent)
+    return f.col(MISFITS)[name]

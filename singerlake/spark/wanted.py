@@ -14,7 +14,14 @@ from singerlake.spark.types import Type
 FILE_COLUMNS = ("_tap", "_stream", "_schema_hash", "_sequence", "_file")
 """The metadata that is the same for all rows of a file."""
 
-ROW_COLUMNS = ("_position", "_time_extracted", "_version", "_record", "_corrupt_record")
+ROW_COLUMNS = (
+    "_position",
+    "_time_extracted",
+    "_version",
+    "_record",
+    "_corrupt_record",
+    "_misfits",
+)
 
 FIRST_POSITION = 2
 """The line of a file's first record: `_position` counts lines from 1, blank ones aside."""
@@ -79,4 +86,5 @@ ROW_TYPES: dict[str, pa.DataType] = {
     about_row("_time_extracted"): TIME,
     about_row("_record"): pa.string(),
     about_row("_corrupt_record"): pa.string(),
+    about_row("_misfits"): pa.map_(pa.string(), pa.string()),
 }

@@ -20,7 +20,12 @@ METADATA = ("_position", "_record", "_corrupt_record")
 def decoder(columns: dict[str, Type], failfast: bool = False, metadata: Any = METADATA) -> Decoder:
     fields = [StructField(name, types.to_spark(kind), True) for name, kind in columns.items()]
     wanted = Wanted(tuple(columns.items()), metadata, failfast)
-    names = {"_position": types.LONG, "_time_extracted": types.TIMESTAMP, "_version": types.LONG}
+    names = {
+        "_position": types.LONG,
+        "_time_extracted": types.TIMESTAMP,
+        "_version": types.LONG,
+        "_misfits": types.mapping(types.STRING),
+    }
     fields += [
         StructField(name, types.to_spark(names.get(name, types.STRING)), True) for name in metadata
     ]

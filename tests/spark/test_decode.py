@@ -16,7 +16,7 @@ from singerlake.spark.decode import Decoder
 from singerlake.spark.files import arrow_schema
 from singerlake.spark.types import Type
 from singerlake.spark.wanted import FileFacts, Wanted
-from tests.spark.decoding import decoded, decoder
+from tests.spark.decoding import decoded, decoder, rows_of
 from tests.spark.lakes import activate_line, record_line, schema_line
 
 UTC = timezone.utc
@@ -105,6 +105,18 @@ def test_only_the_part_that_does_not_fit_is_null() -> None:
     assert row["a"] == {"x": None, "y": [1, None]}
     assert row["b"] == 7
     assert row["_corrupt_record"] == record
+
+
+@pytest.mark.parametrize("more", ["", ', "x": NaN', ', "a\'b": 1'])
+def test_what_does_not_fit_is_kept_as_it_was_sent(more: str) -> None:
+    columns = {"a": types.LONG, "b": types.array(types.LONG), "c": types.LONG, "d": types.LONG}
+    record = f'{{"a": 0.12345678901234567891, "b": [1, "\\u0041"], "c": 7{more}}}'
+    [misfit, fits] = rows_of(columns, [record_line(record), record_line("{}")], ("_misfits",))
+    assert misfit.pop("_misfits") == {"a": "0.12345678901234567891", "b": '[1,"A"]'}
+    assert misfit == {"a": None, "b": [1, None], "c": 7, "d": None}
+    assert fits.pop("_misfits") is None
+    [only] = rows_of(columns, [record_line("{}")], ("_misfits",))
+    assert only["_misfits"] is None
 
 
 def test_failfast_names_the_file_and_the_line() -> None:

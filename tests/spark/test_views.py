@@ -89,6 +89,28 @@ def test_keys_that_do_not_fit_their_type_are_told_apart(
     assert rows(found, "v") == [{"v": f"v{n}"} for n in (1, 2, 3, 4, 5)]
 
 
+@pytest.mark.parametrize(
+    ("kind", "first", "second"),
+    [
+        ("number", "0.12345678901234567891", "0.12345678901234567892"),
+        ("array", '["a"]', '["b"]'),
+        ("object", '{"k": "a"}', '{"k": "b"}'),
+        ("integer", '"a"', '"b"'),
+    ],
+)
+def test_a_key_that_does_not_fit_in_part_is_told_apart(
+    spark: SparkSession, tmp_path: Path, kind: str, first: str, second: str
+) -> None:
+    """Also where another value is one that only Python's JSON reads."""
+    inner = {"items": {"type": "integer"}, "properties": {"k": {"type": "integer"}}}
+    schema = schema_line({"id": {"type": kind, **inner}, "v": {"type": "string"}})
+    texts = [(first, "old"), (second, "other"), (first, "new")]
+    lines = [record_line(f'{{"x": NaN, "id": {text}, "v": "{v}"}}') for text, v in texts]
+    land(tmp_path, [schema, *lines])
+    found = read_current(spark, tmp_path, TAP, STREAM, columns=["v"])
+    assert [row["v"] for row in rows(found, "v")] == ["new", "other"]
+
+
 def test_records_without_a_key_stay(spark: SparkSession, tmp_path: Path) -> None:
     records = [{"v": "a"}, {"v": "b"}, {"id": None, "v": "b"}, {"id": 1, "v": "c"}]
     land(tmp_path, [SCHEMA, *map(record_line, records)])
