@@ -14,8 +14,10 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
+from singerlake.errors import BadMessage
 from singerlake.format import times
 from singerlake.format.block import Summary
+from singerlake.format.message import LONGEST
 
 _encoder = msgspec.json.Encoder(decimal_format="string")
 TIME, VERSION = "_time_extracted", "_version"
@@ -93,8 +95,15 @@ def _line(message: dict[str, Any]) -> bytes:
     if _has_strange_number(message["record"]):
         # msgspec writes null for NaN and Infinity; Python's own json, which readers follow, has
         # words for them.
-        return json.dumps(message, default=_plain, ensure_ascii=False).encode() + b"\n"
-    return _encoder.encode(message) + b"\n"
+        line = json.dumps(message, default=_plain, ensure_ascii=False).encode()
+    else:
+        line = _encoder.encode(message)
+    if len(line) > LONGEST:
+        raise BadMessage(
+            f"a row of stream {message['stream']!r} makes a line of {len(line)} bytes, where the "
+            f"lake takes {LONGEST}: split it. Nothing was committed"
+        )
+    return line + b"\n"
 
 
 def _has_strange_number(value: Any) -> bool:

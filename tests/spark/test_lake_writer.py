@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import types as spark_types
 
-from singerlake.errors import ConfigError, OutcomeUnknown, SingerlakeError
+from singerlake.errors import BadMessage, ConfigError, OutcomeUnknown, SingerlakeError
 from singerlake.format.keys import StreamKeys
 from singerlake.lake import check, open_on
 from singerlake.lake.vacuum import VacuumOptions, vacuum
@@ -329,6 +329,17 @@ def records(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
     for some in encode.encode(iter([batch]), STREAM, frozenset(batch.schema.names), NOW):
         for line in some.data.splitlines():
             yield json.loads(line)["record"]
+
+
+@pytest.mark.parametrize("number", [1.0, float("nan")])
+def test_a_row_that_no_reader_would_take_is_refused(
+    number: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(encode, "LONGEST", 1000)
+    batch = pa.record_batch({"text": pa.array(["x", "y" * 1000]), "x": pa.array([number] * 2)})
+    assert len(list(records(batch.slice(0, 1)))) == 1
+    with pytest.raises(BadMessage, match="bytes, where the lake takes 1000"):
+        list(records(batch))
 
 
 @pytest.mark.parametrize("zone", ZONES)
