@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 from singerlake.errors import MissingManifest, NotFound, StaleBookmark, UnknownStream
@@ -155,9 +156,14 @@ def list_files(store: Store, keys: StreamKeys) -> list[File]:
             bytes=file.size,
             raw_bytes=UNKNOWN,
             first=file.name.first,
-            last=file.name.last,
+            last=_latest(file.name.last),
             checksum="",
             committed=file.name.last,
         )
         for number, file in enumerate(files, start=1)
     ]
+
+
+def _latest(named: datetime) -> datetime:
+    """The latest that a record of a file can be: some names tell its time to the second only."""
+    return named if named.microsecond else named + timedelta(microseconds=999_999)

@@ -367,6 +367,16 @@ def test_files_in_older_forms_are_read_without_any_document() -> None:
     assert lines == stored
 
 
+def test_a_name_in_whole_seconds_hides_no_record_of_the_second_that_it_names() -> None:
+    lake, _ = older_lake()
+    snapshot = lake.stream(TAP, "orders").snapshot()
+    for file in snapshot.files():
+        lines = list(snapshot.lines(file))[1:]
+        times = [message.decode(line).time_extracted for line in lines]
+        assert all(time and file.first <= time <= file.last for time in times)
+        assert len(times) == 2
+
+
 def test_files_in_older_forms_are_adopted_by_a_rebuild() -> None:
     lake, stored = older_lake()
     files = {row.key: lake.store.read(row.key).data for row in lake.store.list("")}
