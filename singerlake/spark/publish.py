@@ -65,7 +65,7 @@ def put(store: Store, keys: PublishedKeys, head: PublishedHead, new: Published) 
     """Publish `new` in the place of `head`, once, whatever the store answers.
 
     Raises `CommitConflict` where another run published since `head` was read. Nothing of
-    this one is visible then.
+    this one is visible then; it may have been, where a later run published all anew.
     """
     data = documents.encode(new)
     patience = Patience(MAX_WAIT)
@@ -78,7 +78,7 @@ def put(store: Store, keys: PublishedKeys, head: PublishedHead, new: Published) 
         except (AlreadyExists, Changed, OutcomeUnknown) as error:
             # The put may have been refused because of its own success: look who is there.
             now = read_published_head(store, keys)
-            if now.published and now.published.run_id == new.run_id:
+            if _is_in(now, new):
                 return
             if now.version == head.version and patience.pause():
                 continue
@@ -88,9 +88,15 @@ def put(store: Store, keys: PublishedKeys, head: PublishedHead, new: Published) 
         # No condition held another run back, so see who won.
         time.sleep(SETTLE)
         now = read_published_head(store, keys)
-        if now.published and now.published.run_id == new.run_id:
+        if _is_in(now, new):
             return
         raise _lost(store, keys, now)
+
+
+def _is_in(now: PublishedHead, new: Published) -> bool:
+    """Whether `new` was published: also where later runs have added to it."""
+    found = now.published
+    return found is not None and (found.run_id == new.run_id or new.run_id in found.runs)
 
 
 def _lost(store: Store, keys: PublishedKeys, now: PublishedHead) -> CommitConflict:

@@ -102,6 +102,23 @@ def test_a_lost_answer_publishes_once(applied: bool, earlier: int) -> None:
     assert [file.until for file in found.files] == list(range(1, earlier + 2))
 
 
+def test_a_lost_answer_of_a_run_that_another_added_to_is_no_conflict() -> None:
+    store = new_store()
+    publish(store, version(store))
+
+    class Overtaken(StoreWrapper):
+        def replace(self, key: str, data: bytes, version_: str) -> str:
+            self.inner.replace(key, data, version_)
+            publish(self.inner, version(store, 3))
+            raise OutcomeUnknown("no answer")
+
+    made = version(store, 2)
+    publish(Overtaken(store), made)
+    found = read_published_head(store, KEYS).published
+    assert found is not None
+    assert (found.version, [file.until for file in found.files]) == (3, [1, 2, 3])
+
+
 def test_a_run_that_was_overtaken_publishes_nothing() -> None:
     store = new_store()
     old = read_published_head(store, KEYS)
