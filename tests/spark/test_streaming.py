@@ -46,7 +46,16 @@ class Sink:
         return writer.trigger(processingTime="100 milliseconds").start()
 
     def run(self, **options: Any) -> None:
-        self.start(**options).awaitTermination(250)
+        """Once, unless Spark's own ten seconds for the start of a Python worker were too few."""
+        for _ in range(3):
+            try:
+                self.start(**options).awaitTermination(250)
+            except StreamingQueryException as error:
+                if "failed to connect back" not in str(error):
+                    raise
+            else:
+                return
+        raise AssertionError("no Python worker came up")
 
 
 @pytest.fixture
