@@ -40,6 +40,12 @@ class Snapshot:
         """True where the manifest is missing: the order is a guess, and bookmarks are void."""
         return self.manifest.log_id == "" and bool(self.manifest.files)
 
+    @property
+    def schema_in_use(self) -> str:
+        """The schema hash of the newest file, "" without files. It need not be the one that came
+        last: an old one comes back where a tap is set back."""
+        return self.manifest.files[-1].schema_hash if self.manifest.files else ""
+
     def files(self, selection: Selection = EVERYTHING) -> Iterator[File]:
         """The selected files, in commit order."""
         return log.files(self.store, self.keys, self.manifest, selection)

@@ -118,29 +118,24 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return []
         stream = self._stream(end)
         chosen = Selection(begin, last, options.start, options.end)
-        files = [file for file in stream.files(chosen) if self._is_chosen(file)]
+        files = [file for file in stream.files(chosen) if self._is_chosen(file, stream)]
         parallelism = read_options.parallelism(options)
         return plan.pack(files, chosen, options.max_partition_bytes, parallelism)
 
-    def _is_chosen(self, file: File) -> bool:
+    def _is_chosen(self, file: File, stream: Snapshot) -> bool:
         """Raises `ConfigError` for a schema version that came after the query began: its columns
         are not those of the query, and leaving them out would lose values unseen."""
         if isinstance(self._options.schema_versions, tuple):
             return file.schema_hash in self._options.schema_versions
         if self._known is None or file.schema_hash in self._known:
             return True
-        if self._options.schema_versions == "latest" and self._is_older(file):
+        if self._options.schema_versions == "latest" and file.schema_hash != stream.schema_in_use:
             return False
         raise ConfigError(
             f"stream {self._options.stream!r} of {self._options.tap!r} has a new schema version "
             f"{file.schema_hash} since this query began: restart the query from its checkpoint to "
             "go on with the new columns"
         )
-
-    def _is_older(self, file: File) -> bool:
-        known = versions.take(self._options).manifest.versions
-        newest = max((known[h].version for h in self._known or () if h in known), default=0)
-        return file.schema_hash in known and known[file.schema_hash].version < newest
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return self._files.batches(partition)

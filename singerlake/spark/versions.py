@@ -108,7 +108,7 @@ def chosen_hashes(stream: Snapshot, options: ReadOptions) -> list[str]:
     if options.schema_versions == "all":
         return known
     if options.schema_versions == "latest":
-        return known[-1:]
+        return [stream.schema_in_use] if stream.schema_in_use else known[-1:]
     unknown = sorted(set(options.schema_versions) - set(known))
     if unknown:
         raise ConfigError(
@@ -144,15 +144,10 @@ def _registered(stream: Snapshot) -> dict[str, Schema]:
     return {schema.hash(): schema}
 
 
-def _last(stream: Snapshot) -> str | None:
-    """The version of the newest file; an old one may come back, when a tap is set back."""
-    files = stream.manifest.files
-    return files[-1].schema_hash if files else next(iter(_registered(stream)), None)
-
-
 def of_stream(stream: Snapshot, options: ReadOptions) -> MergedSchema:
     """The merged schema of a stream; a column that falls back to text is said in the log."""
-    merged = merge(chosen(stream, options), options.numbers, _last(stream))
+    last = stream.schema_in_use or next(iter(_registered(stream)), None)
+    merged = merge(chosen(stream, options), options.numbers, last)
     for conflict in merged.conflicts:
         log.warning(
             "stream %r of %r: the versions declare %s differently (%s), so it is a %s",

@@ -181,6 +181,9 @@ def test_versions_become_one_frame_or_one_is_chosen(spark: SparkSession, tmp_pat
     assert rows(one, "id") == [{"id": 1, "n": 1, "a": 5}]
     with pytest.raises(PySparkException, match="has no schema version nothing"):
         read_stream(spark, tmp_path, TAP, STREAM, schema_versions=["nothing"])
+    land(tmp_path, [first, record_line({"id": 3, "n": 3, "a": 3})])
+    back = read_stream(spark, tmp_path, TAP, STREAM, schema_versions="latest")
+    assert [row["id"] for row in rows(back, "id")] == [1, 3]
 
 
 def test_only_the_columns_that_are_asked_for(spark: SparkSession, tmp_path: Path) -> None:
