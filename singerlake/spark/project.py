@@ -29,7 +29,7 @@ from singerlake.spark.increment import Increment, checked, planned
 from singerlake.spark.publish import put, read_published_head, require_staged
 from singerlake.spark.published import Published, PublishedFile, PublishedKeys, Settings
 from singerlake.spark.read import read_stream
-from singerlake.spark.stage import FILE_BYTES, stage
+from singerlake.spark.stage import FILE_BYTES, Staging, stage
 from singerlake.spark.views import read_current
 from singerlake.spark.watch import watched
 from singerlake.store import open_store
@@ -103,16 +103,11 @@ def project(
         watched(spark, f"singerlake project {stream}", progress),
     ):
         frame = rows(spark, root, plan, failfast=failfast, storage_options=storage_options)
-        files = stage(
-            layout.arranged(frame, settings.partition_by, settings.sort_by),
-            store,
-            keys,
-            run_id,
-            settings.format,
-            [part.label for part in layout.partition_parts(settings.partition_by, frame.columns)],
-            (plan.since, plan.until),
-            file_bytes,
-        )
+        parts = layout.partition_parts(settings.partition_by, frame.columns)
+        labels = tuple(part.label for part in parts)
+        staging = Staging(store, keys, run_id, settings.format, labels, file_bytes)
+        arranged = layout.arranged(frame, settings.partition_by, settings.sort_by)
+        files = stage(arranged, staging, plan.since, plan.until)
     _require_all(plan, files)
     require_staged(store, keys, files)
     source.snapshot().require(Bookmark(plan.snapshot.manifest.log_id, plan.until))

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import tempfile
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -48,55 +49,47 @@ _REPORT_ARROW = pa.schema(
 
 @dataclass(frozen=True)
 class Staging:
-    """What a task has to know to write its files."""
+    """Where a run writes its files, and how: what all of its tasks have to know."""
 
     store: Store
     keys: PublishedKeys
     run_id: str
     format: str
     labels: tuple[str, ...]
-    schema: Any
-    file_bytes: int
-
-    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        """What a task does: write its rows, and report the files."""
-        with tempfile.TemporaryDirectory(prefix="singerlake-") as folder:
-            task = _Task(self, Path(folder), _partition_id())
-            names = [*self.schema.names, layout.PARTITION]
-            for batch in batches:
-                for values, rows in split(batch.rename_columns(names)):
-                    task.write(values, rows.cast(self.schema))
-            task.close()
-        yield pa.RecordBatch.from_pylist(task.reports, _REPORT_ARROW)
+    file_bytes: int = FILE_BYTES
 
 
-def stage(
-    frame: DataFrame,
-    store: Store,
-    keys: PublishedKeys,
-    run_id: str,
-    file_format: str,
-    labels: Sequence[str],
-    span: tuple[int, int],
-    file_bytes: int = FILE_BYTES,
-) -> tuple[PublishedFile, ...]:
-    """Write the arranged rows to files below `data/<run_id>/`; nothing names them yet."""
+def stage(frame: DataFrame, staging: Staging, since: int, until: int) -> tuple[PublishedFile, ...]:
+    """Write the arranged rows to files below `data/<run_id>/`; nothing names them yet.
+
+    They are what was committed after `since`, up to `until`.
+    """
     schema = to_arrow_schema(frame.drop(layout.PARTITION).schema, timezone="UTC")
-    write = Staging(store, keys, run_id, file_format, tuple(labels), schema, file_bytes)
-    since, until = span
-    rows = _numbered(frame).mapInArrow(write, _REPORT).collect()
+    rows = _numbered(frame).mapInArrow(partial(_write, staging, schema), _REPORT).collect()
     return tuple(
         PublishedFile(
             path=row.path,
             records=row.records,
             bytes=row.bytes,
             checksum=row.checksum,
-            partition=dict(zip(labels, row.partition, strict=True)),
+            partition=dict(zip(staging.labels, row.partition, strict=True)),
             since=since,
             until=until,
         )
         for row in sorted(rows, key=lambda row: (row.task, row.part))
     )
+
+
+def _write(staging: Staging, schema: Any, batches: Iterator[Any]) -> Iterator[Any]:
+    """What a task does: write its rows, and report the files."""
+    with tempfile.TemporaryDirectory(prefix="singerlake-") as folder:
+        task = _Task(staging, schema, Path(folder), _partition_id())
+        names = [*schema.names, layout.PARTITION]
+        for batch in batches:
+            for values, rows in split(batch.rename_columns(names)):
+                task.write(values, rows.cast(schema))
+        task.close()
+    yield pa.RecordBatch.from_pylist(task.reports, _REPORT_ARROW)
 
 
 def _numbered(frame: DataFrame) -> DataFrame:
@@ -124,8 +117,9 @@ def _partition_id() -> int:
 class _Task:
     """Writes one file at a time: the rows come sorted by partition."""
 
-    def __init__(self, staging: Staging, folder: Path, number: int) -> None:
-        self._staging, self._folder, self._number = staging, folder, number
+    def __init__(self, staging: Staging, schema: Any, folder: Path, number: int) -> None:
+        self._staging, self._schema = staging, schema
+        self._folder, self._number = folder, number
         self._values: tuple[str | None, ...] = ()
         self._records = 0
         self._sink: Sink | None = None
@@ -138,7 +132,7 @@ class _Task:
         if self._file is None or self._sink is None:
             self._values, self._records = values, 0
             self._file = (self._folder / "file").open("wb")
-            self._sink = FORMATS[self._staging.format].open(self._file, self._staging.schema)
+            self._sink = FORMATS[self._staging.format].open(self._file, self._schema)
         self._sink.write(rows)
         self._records += rows.num_rows
 
