@@ -104,12 +104,13 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         last = min(number for number in bounds if number is not None)
         if last <= begin:
             return start
-        end = last
-        if isinstance(limit, (ReadMaxFiles, ReadMaxBytes)):
+        if not isinstance(limit, ReadAllAvailable):  # Spark's limit holds one of the two bounds
+            options = self._options
             files = stream.files(Selection(since=begin, until=last))
-            most_files = limit.max_files if isinstance(limit, ReadMaxFiles) else None
-            end = bounded(files, begin, last, most_files, self._options.max_bytes_per_trigger)
-        return offset_of(stream.manifest.log_id, end)
+            last = bounded(
+                files, begin, last, options.max_files_per_trigger, options.max_bytes_per_trigger
+            )
+        return offset_of(stream.manifest.log_id, last)
 
     def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:
         options = self._options
