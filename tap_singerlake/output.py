@@ -2,49 +2,76 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 
+import simplejson  # type: ignore[import-untyped]
 from singer_sdk.io_base import SingerWriter
 from singer_sdk.singerlib import Message
 
 
 class WholeLines(SingerWriter):
-    """Writes the SDK's messages, none of which a signal can cut in two."""
+    """Writes messages and blocks of lines, and knows when no line is half written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._writing = False
+        self._waiting: Callable[[], None] | None = None
+
+    def serialize_message(self, message: Message) -> str:
+        return exact_json(message.to_dict())
 
     def write_message(self, message: Message) -> None:
-        with _signals_held():
-            super().write_message(message)
+        self.write_blocks([self.format_message(message).encode()])
+
+    def write_blocks(self, blocks: Iterable[bytes]) -> None:
+        """Write blocks of whole lines. One that lacks its last line feed is given it."""
+        for block in blocks:
+            with self._uncut():
+                _send(block if block.endswith(b"\n") else block + b"\n")
+
+    def between_lines(self, action: Callable[[], None]) -> None:
+        """Do this now or, where a signal came in the midst of a line, when that is written."""
+        if self._writing:
+            self._waiting = action
+        else:
+            action()
+
+    @contextmanager
+    def _uncut(self) -> Iterator[None]:
+        self._writing = True
+        try:
+            yield
+        finally:
+            self._writing = False
+        if self._waiting is not None:
+            action, self._waiting = self._waiting, None
+            action()
 
 
-def write(blocks: Iterable[bytes]) -> None:
-    """Write blocks of whole lines, behind whatever text was written before.
+def exact_json(message: object) -> str:
+    """As the SDK writes it, but NaN and Infinity stay what they are."""
+    text: str = simplejson.dumps(
+        message, use_decimal=True, allow_nan=True, separators=(",", ":"), default=_text
+    )
+    return text
 
-    Only the very last line may lack its line feed, and is given one.
-    """
+
+def _text(value: object) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+def _send(block: bytes) -> None:
+    """Hand over a block, behind whatever text was written before."""
     sys.stdout.flush()
     buffer = getattr(sys.stdout, "buffer", None)
-    for block in map(_ended, blocks):
-        with _signals_held():
-            if buffer is None:
-                sys.stdout.write(block.decode("utf-8"))
-            else:
-                buffer.write(block)
-    if buffer is not None:
-        buffer.flush()
-
-
-@contextmanager
-def _signals_held() -> Iterator[None]:
-    """Have a signal that would end the run wait until the line is written to its end."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _ended(block: bytes) -> bytes:
-    return block if block.endswith(b"\n") else block + b"\n"
+    if buffer is None:
+        sys.stdout.write(block.decode("utf-8"))
+        return
+    sent = buffer.write(block)
+    while sent < len(block):
+        # With PYTHONUNBUFFERED a write ends early where a signal comes.
+        sent += buffer.write(memoryview(block)[sent:])
+    buffer.flush()

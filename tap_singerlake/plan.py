@@ -52,10 +52,21 @@ def asks_in_vain(snapshot: Snapshot, window: Window) -> bool:
 def _hashes(snapshot: Snapshot, window: Window) -> frozenset[str] | None:
     if window.versions == "all":
         return None
-    known = snapshot.manifest.versions
     if window.versions == "latest":
-        if snapshot.by_listing:
-            return frozenset(file.schema_hash for file in snapshot.manifest.files[-1:])
-        newest = max(known, key=lambda schema_hash: known[schema_hash].version, default="")
-        return frozenset({newest})
+        # Not the highest number: an old version comes back when a tap is set back.
+        return frozenset(file.schema_hash for file in snapshot.manifest.files[-1:])
     return frozenset(window.versions)
+
+
+def left_out(snapshot: Snapshot, window: Window, before: int, file: File) -> int:
+    """How many files, whole or in part, the window leaves out as the bookmark moves to this one.
+
+    `before` is where the bookmark stood. Numbers that no file bears any more do not count.
+    """
+    first, last = before + 1, file.lowest_sequence - 1
+    gone = sum(
+        max(min(last, gap.last_sequence) - max(first, gap.first_sequence) + 1, 0)
+        for gap in snapshot.manifest.gaps
+    )
+    cut = not (window.holds(file.first) and window.holds(file.last))
+    return max(last - first + 1, 0) - gone + cut

@@ -59,7 +59,10 @@ SETTINGS: dict[str, Any] = th.PropertiesList(
         ),
         default="all",
         title="Schema versions",
-        description="`all`, `latest`, or a list of schema hashes (`singerlake show` tells them).",
+        description=(
+            "`all`, `latest` (that of the newest file), or a list of schema hashes "
+            "(`singerlake show` tells them)."
+        ),
     ),
     th.Property(
         "streams",
@@ -80,6 +83,16 @@ class Window:
     start: datetime | None
     end: datetime | None
     versions: str | frozenset[str]
+
+    @property
+    def limits(self) -> list[str]:
+        """The settings that leave something out."""
+        asked = {
+            "start_time": self.start is not None,
+            "end_time": self.end is not None,
+            "schema_versions": self.versions != "all",
+        }
+        return [name for name, limits in asked.items() if limits]
 
     def holds(self, moment: datetime | None) -> bool:
         """Whether a record that was extracted at this moment is asked for."""

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+import logging
+from collections.abc import Generator, Iterable, Iterator
+from decimal import Decimal
 from itertools import chain
 from typing import Any
 
 import singer_sdk.singerlib as singer
 from singer_sdk import Stream, Tap
 from singer_sdk.helpers._catalog import get_selected_schema, pop_deselected_record_properties
+from singer_sdk.mapper import RemoveRecordTransform
 from singer_sdk.singerlib.json import deserialize_json
 
-from singerlake.errors import CorruptFile
+from singerlake.errors import BadMessage, CorruptFile
 from singerlake.format import compression, message
 from singerlake.format.catalogue import Entry
 from singerlake.format.manifest import File
+from singerlake.format.schema import Schema
 from singerlake.lake import Selection, Snapshot
 from singerlake.lake import Stream as LakeSource
-from tap_singerlake import output, plan
+from tap_singerlake import plan
+from tap_singerlake.inputs import walkable
+from tap_singerlake.output import WholeLines, exact_json
 from tap_singerlake.settings import Window
 
 Opened = tuple[File, Iterator[bytes]]
@@ -27,15 +33,18 @@ Opened = tuple[File, Iterator[bytes]]
 class LakeStream(Stream):
     """Replays files in commit order; STATE follows each of them.
 
-    Where nothing has to change, whole blocks pass through as they are stored. Otherwise, with
-    properties deselected, maps, or records outside the window, each record is built.
+    Where nothing has to change, whole blocks pass through as they are stored, and single lines
+    where the window cuts a file. With properties deselected, or maps, each record is built.
     """
 
-    def __init__(self, tap: Tap, source: LakeSource, entry: Entry, window: Window) -> None:
-        super().__init__(tap, schema=entry["schema"], name=source.name)
+    def __init__(
+        self, tap: Tap, output: WholeLines, source: LakeSource, entry: Entry, window: Window
+    ) -> None:
+        super().__init__(tap, name=source.name)
+        self._schema = walkable(entry["schema"])
         self.primary_keys = entry.get("key_properties") or []
         self.forced_replication_method = "INCREMENTAL"
-        self._source, self._window = source, window
+        self._output, self._source, self._window = output, source, window
         self._plan: tuple[Snapshot, Iterator[Opened]] | None = None
         self._emitted = ""
         self._built = 0
@@ -96,9 +105,33 @@ class LakeStream(Stream):
             incremental = self.replication_method == "INCREMENTAL"
             state = self.stream_state if incremental else {}
             chosen = plan.selection(snapshot, self._window, state)
-            files = snapshot.files(chosen)
+            files: Iterable[File] = snapshot.files(chosen)
+            if incremental and not snapshot.by_listing and self._window.limits:
+                files = self._counting(snapshot, chosen, files)
             self._plan = (snapshot, ((file, _content(snapshot, file, chosen)) for file in files))
         return self._plan
+
+    def _counting(
+        self, snapshot: Snapshot, chosen: Selection, files: Iterable[File]
+    ) -> Iterator[File]:
+        """The same files, then a word on what the bookmark passed over."""
+        left_out, before = 0, chosen.since
+        for file in files:
+            yield file
+            left_out += plan.left_out(snapshot, self._window, before, file)
+            before = file.sequence
+        if left_out:
+            limits = self._window.limits
+            # A start is set once and stays: what is older was never wanted.
+            self.logger.log(
+                logging.INFO if limits == ["start_time"] else logging.WARNING,
+                "Of stream '%s', %d committed files were left out, whole or in part, for %s; the "
+                "bookmark is past them: a later run gives them only without it "
+                "(Meltano: --full-refresh)",
+                self.name,
+                left_out,
+                ", ".join(limits),
+            )
 
     def _unchanged(self) -> bool:
         """Whether every record that is asked for comes out as it is stored."""
@@ -114,30 +147,41 @@ class LakeStream(Stream):
         """The file as it is stored, less a SCHEMA line that was emitted already."""
         line, _, rest = next(blocks).partition(b"\n")
         self._begin_version(file, line)
-        output.write(block for block in chain([rest], blocks) if block)
+        self._output.write_blocks(block for block in chain([rest], blocks) if block)
         self.state_manager.is_flushed = False
 
     def _build(
         self, file: File, blocks: Iterator[bytes], write_messages: bool
     ) -> Generator[dict[str, Any], None, None]:
-        """Each record of the file, with what is deselected taken out and maps applied."""
-        for index, line in enumerate(compression.lines(blocks)):
+        """Each record that is asked for, less what is deselected; maps hold for what is written."""
+        lines = compression.lines(blocks)
+        head = next(lines)
+        if write_messages:
+            self._begin_version(file, head)
+        unchanged, mask = self._unchanged(), self._mask_of(message.decode_schema(head))
+        for line in lines:
             envelope = message.decode(line)
-            if index == 0:
+            if envelope.type == "ACTIVATE_VERSION":
                 if write_messages:
-                    self._begin_version(file, line)
-            elif envelope.type == "ACTIVATE_VERSION":
-                if write_messages:
-                    self._write_activate_version_message(deserialize_json(line)["version"])
+                    self._write_activation(line)
             elif self._window.holds(envelope.time_extracted):
                 self._check_max_record_limit(current_record_index=self._built)
                 self._built += 1
-                stored = deserialize_json(line)
-                record = stored["record"]
-                pop_deselected_record_properties(record, self.schema, self.mask)
-                if write_messages:
-                    self._write_stored(stored, envelope)
-                yield record
+                try:
+                    stored = _parsed(line)
+                    if not unchanged:
+                        pop_deselected_record_properties(stored["record"], self.schema, mask)
+                    if write_messages and unchanged:
+                        self._output.write_blocks([line])
+                    elif write_messages:
+                        self._write_stored(stored, envelope)
+                except RecursionError:
+                    raise BadMessage(
+                        f"{file.path} of stream {self.name!r}: a record is nested too deeply for "
+                        "the SDK to select from it or to map it"
+                    ) from None
+                yield stored["record"]
+        self.state_manager.is_flushed = False
 
     def _write_stored(self, stored: dict[str, Any], envelope: message.Envelope) -> None:
         """A RECORD with the time and version that it was stored with."""
@@ -152,7 +196,22 @@ class LakeStream(Stream):
                         time_extracted=envelope.time_extracted,
                     )
                 )
-        self.state_manager.is_flushed = False
+
+    def _write_activation(self, line: bytes) -> None:
+        """An ACTIVATE_VERSION as it was stored, under each name that the maps give the stream."""
+        for stream_map in self.stream_maps:
+            if isinstance(stream_map, RemoveRecordTransform):
+                continue
+            if stream_map.stream_alias == self.name:
+                self._output.write_blocks([line])
+            else:
+                renamed = deserialize_json(line) | {"stream": stream_map.stream_alias}
+                self._output.write_blocks([exact_json(renamed).encode()])
+
+    def _mask_of(self, schema: Schema) -> singer.SelectionMask:
+        """What is selected of a version: its own keys always, though the newest has others."""
+        keys = {("properties", key): True for key in schema.key_properties}
+        return singer.SelectionMask(self.mask | keys)
 
     def _begin_version(self, file: File, line: bytes) -> None:
         """Emit the SCHEMA where it is another than before: as stored, or selected and mapped.
@@ -163,10 +222,10 @@ class LakeStream(Stream):
             return
         self._emitted = file.schema_hash
         if self._unchanged():
-            output.write([line])
+            self._output.write_blocks([line])
             return
         schema = message.decode_schema(line)
-        selected = get_selected_schema(self.name, dict(schema.schema), self.mask)
+        selected = get_selected_schema(self.name, walkable(schema.schema), self._mask_of(schema))
         keys = list(schema.key_properties)
         self._tap.mapper.register_raw_stream_schema(self.name, selected, keys)
         self._stream_maps = None
@@ -183,3 +242,12 @@ def _content(snapshot: Snapshot, file: File, selection: Selection) -> Iterator[b
             return
     where = f"{snapshot.store.url}/{snapshot.keys.under(file.path)}"
     raise CorruptFile(f"{where}: expected a SCHEMA line, found an empty file")
+
+
+def _parsed(line: bytes) -> dict[str, Any]:
+    """A stored message, with every number exact."""
+    try:
+        return deserialize_json(line)
+    except ValueError:
+        # Python makes no integer of more than 4300 digits.
+        return deserialize_json(line, parse_int=Decimal)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+from types import FrameType
 from typing import Any, ClassVar
 
 from simplejson import JSONDecodeError  # type: ignore[import-untyped]
 from singer_sdk import Tap
+from singer_sdk.exceptions import MapExpressionError, StreamMapConfigError
 from singer_sdk.helpers.capabilities import (
     CapabilitiesEnum,
     PluginCapabilities,
@@ -16,10 +20,14 @@ from singer_sdk.helpers.capabilities import (
 from singerlake.errors import ConfigError, SingerlakeError
 from singerlake.lake import Lake, open_lake
 from singerlake.lake import Tap as LakeTap
+from singerlake.plugin_config import require_storage_options
 from singerlake.store import open_store
-from tap_singerlake import settings
+from tap_singerlake import inputs, settings
 from tap_singerlake.output import WholeLines
 from tap_singerlake.stream import LakeStream
+
+PATIENCE = 10
+"""Seconds that a run may take to end after a signal: its reader may have stopped to read."""
 
 
 class TapSingerlake(Tap):
@@ -30,6 +38,7 @@ class TapSingerlake(Tap):
     config_jsonschema: ClassVar[dict[str, Any]] = settings.SETTINGS
     dynamic_catalog = True
     message_writer_class = WholeLines
+    message_writer: WholeLines
     capabilities: ClassVar[list[CapabilitiesEnum]] = [
         TapCapabilities.CATALOG,
         TapCapabilities.STATE,
@@ -39,6 +48,10 @@ class TapSingerlake(Tap):
         PluginCapabilities.FLATTENING,
         PluginCapabilities.STRUCTURED_LOGGING,
     ]
+
+    def __init__(self, *, state: Any = None, **kwargs: Any) -> None:
+        self._stopping = False
+        super().__init__(state=inputs.checked_state(state), **kwargs)
 
     def discover_streams(self) -> list[LakeStream]:
         """The tap's streams, from its catalogue: one request."""
@@ -52,7 +65,10 @@ class TapSingerlake(Tap):
                 f"streams names {', '.join(unknown)}, and {source.tap_id!r} has only "
                 f"{', '.join(sorted(entries))}"
             )
-        return [LakeStream(self, source.stream(name), entries[name], window) for name in wanted]
+        return [
+            LakeStream(self, self.message_writer, source.stream(name), entries[name], window)
+            for name in wanted
+        ]
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Take the bookmarks, and say what no stream of the lake answers to."""
@@ -74,6 +90,32 @@ class TapSingerlake(Tap):
                     name,
                 )
 
+    def _validate_config(self, **kwargs: Any) -> list[str]:
+        """Checks the storage options first: where they are wrong, the SDK would quote them."""
+        require_storage_options(self._config)
+        return super()._validate_config(**kwargs)
+
+    def _handle_termination(self, signum: int, frame: FrameType | None) -> None:
+        """On SIGTERM and SIGINT end with the STATE, behind the line that is being written.
+
+        At once on a second signal, which is an alarm where nobody takes that line.
+        """
+        if self._stopping:
+            self.logger.warning("Signal %d while stopping: ending at once", signum)
+            # Not by an exception: the write that hangs would go on.
+            os._exit(128 + signum)
+        self._stopping = True
+        self.logger.info("Signal %d: stopping", signum)
+        signal.signal(signal.SIGALRM, self._handle_termination)
+        signal.alarm(PATIENCE)
+        self.message_writer.between_lines(self._stop)
+
+    def _stop(self) -> None:
+        # Before the state is loaded there is none to pass on: an empty one would replace it.
+        if self.state:
+            self.state_writer.write_state(self.state)
+        sys.exit(0)
+
     def _source(self) -> LakeTap:
         """The tap whose data is replayed: the one that is set, or the only one there is."""
         root = self.config["lake_root"]
@@ -94,16 +136,16 @@ def main() -> None:
     """
     try:
         TapSingerlake.cli()
-    except SingerlakeError as error:
+    except (SingerlakeError, MapExpressionError, StreamMapConfigError) as error:
         TapSingerlake.logger.error("%s: %s", type(error).__name__, error)
         sys.exit(1)
-    except JSONDecodeError as error:
+    except (JSONDecodeError, UnicodeDecodeError) as error:
         # The SDK reads these files, and does not tell which of them it was.
         TapSingerlake.logger.error(
             "what --config, --state or --catalog names is no JSON: %s", error
         )
         sys.exit(1)
-    except FileNotFoundError as error:
+    except OSError as error:
         TapSingerlake.logger.error("%s", error)
         sys.exit(1)
 

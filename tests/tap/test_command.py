@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from singerlake.lake import open_lake
+from tap_singerlake.tap import TapSingerlake
 from tests.servers import S3Server
 from tests.tap.replay import (
     BIN,
@@ -117,7 +121,12 @@ def test_about_lists_exactly_the_settings(tmp_path: Path) -> None:
     [
         ({"lake_root": None}, "lake_root"),
         ({"streams": "orders"}, "is not of type 'array'"),
-        ({"storage_options": []}, "is not of type 'object'"),
+        ({"storage_options": [SECRET]}, "storage_options is not an object"),
+        ({"storage_options": f"key=AKIA;secret={SECRET}"}, "storage_options is not an object"),
+        ({"stream_maps": {STREAM: {"label": "name.upper("}}}, "name.upper("),
+        ({"stream_maps": {STREAM: {"__filter__": "id >"}}}, "id >"),
+        ({"stream_maps": {STREAM: {"label": 5}}}, "label"),
+        ({"stream_maps": {STREAM: 5}}, "5"),
         ({"start_time": "yesterday"}, "start_time is 'yesterday'"),
         ({"streams": ["orderz"]}, "orderz"),
         ({"tap_id": "tap-nobody--knows"}, "UnknownTap: "),
@@ -135,6 +144,13 @@ def test_bad_settings_are_one_line_that_says_which(
     assert SECRET not in done.log
 
 
+def test_a_map_that_fails_at_a_record_is_one_line(root: Path, tmp_path: Path) -> None:
+    done = run(tmp_path, config(root, stream_maps={STREAM: {"label": "nme.upper()"}}))
+    assert (done.code, done.kinds) == (1, ["SCHEMA"])
+    assert "MapExpressionError: " in done.log
+    assert "Traceback" not in done.log
+
+
 def test_bad_settings_at_discovery(root: Path, tmp_path: Path) -> None:
     done = run(tmp_path, config(root, streams=["orderz"]), "--discover")
     assert (done.code, done.raw) == (1, b"")
@@ -149,6 +165,34 @@ def test_a_file_that_is_no_json_is_told(root: str, tmp_path: Path, option: str) 
     done = run(tmp_path, config(root), option, str(path))
     assert (done.code, done.raw) == (1, b"")
     assert "is no JSON" in done.log
+    assert "Traceback" not in done.log
+
+
+@pytest.mark.parametrize("option", ["--config", "--state", "--catalog"])
+def test_a_folder_in_place_of_a_file_is_told(root: Path, tmp_path: Path, option: str) -> None:
+    done = run(tmp_path, config(root), option, str(tmp_path))
+    assert (done.code, done.raw) == (2 if option != "--config" else 1, b"")
+    assert "Is a directory" in done.log
+    assert "Traceback" not in done.log
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        ({"bookmarks": None}, "`bookmarks` is no object"),
+        ({"bookmarks": []}, "`bookmarks` is no object"),
+        ({"bookmarks": {STREAM: None}}, "bookmark of stream 'orders' is no object"),
+        ({"bookmarks": {STREAM: 3}}, "bookmark of stream 'orders' is no object"),
+        ([{"bookmarks": {}}], "the state is no object"),
+        (5, "the state is no object"),
+    ],
+)
+def test_a_state_of_another_shape_is_told(
+    root: Path, tmp_path: Path, state: Any, expected: str
+) -> None:
+    done = run(tmp_path, config(root), state=state)
+    assert (done.code, done.raw) == (1, b"")
+    assert expected in done.log
     assert "Traceback" not in done.log
 
 
@@ -219,3 +263,48 @@ def test_a_signal_ends_it_at_the_end_of_a_line_with_the_state(tmp_path: Path) ->
     messages = [json.loads(line) for line in (printed + rest).splitlines()]
     states = [message["value"] for message in messages if message["type"] == "STATE"]
     assert states[-1]["bookmarks"][STREAM]["sequence"] == 1
+
+
+@pytest.fixture
+def stalled(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A tap whose reader took a little and then stopped to read; the tap gives up soon."""
+    root = tmp_path / "lake"
+    land(root, [schema(), *(record(n % 3000, name="x" * 500) for n in range(5000))])
+    arguments = command(tmp_path, config(root))[1:]
+    program = "from tap_singerlake import tap; tap.PATIENCE = 1; tap.main()"
+    with subprocess.Popen(
+        [sys.executable, "-c", program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as tap:
+        assert tap.stdout is not None
+        tap.stdout.read(1000)
+        yield tap
+        tap.kill()
+
+
+def test_a_second_signal_ends_it_at_once_though_its_reader_stalls(
+    stalled: subprocess.Popen[bytes],
+) -> None:
+    stalled.send_signal(signal.SIGINT)
+    assert stalled.stderr is not None
+    # Two signals that wait are one: the second is to come when the first was taken.
+    assert any(b"stopping" in line for line in stalled.stderr)
+    stalled.send_signal(signal.SIGTERM)
+    assert stalled.wait(20) == 128 + signal.SIGTERM
+
+
+def test_one_signal_ends_it_after_a_while_though_its_reader_stalls(
+    stalled: subprocess.Popen[bytes],
+) -> None:
+    stalled.terminate()
+    assert stalled.wait(20) == 128 + signal.SIGALRM
+
+
+def test_a_signal_before_the_state_is_loaded_does_not_empty_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / "lake"
+    land_numbers(root, 1)
+    tap = TapSingerlake(config=config(root))
+    with pytest.raises(SystemExit):
+        tap._stop()
+    assert capsys.readouterr().out == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from tests.tap.replay import (
     TAP_ID,
     activate,
     config,
+    deselect,
     discover,
     lake,
     land,
@@ -185,3 +187,37 @@ def test_the_entry_in_the_store_names_the_newest_version(root: str) -> None:
     newest = lake(root).stream(TAP_ID, STREAM).snapshot().manifest.versions
     assert newest[catalogue.schema_hash(entry)].version == 2
     assert stream_keys().stream == STREAM
+
+
+ODD_SCHEMAS: list[dict[str, Any]] = [
+    {},
+    {"type": "object"},
+    {"properties": []},
+    {"properties": None},
+    {"properties": {"id": True}},
+    {"properties": {"id": {}, "x": None}},
+    {"properties": {"id": {}, "x": []}},
+    {"properties": {"id": {}, "x": {"type": "object", "properties": {"y": False}}}},
+    {"properties": {"id": {}, "x": {"type": "array", "items": True}}},
+    {"properties": {"id": {}, "x": {"type": "array", "items": [{}, {"type": "string"}]}}},
+    {"properties": {"id": {}, "x": {"type": None}}},
+    {"properties": {"id": {}, "x": {"type": 5, "anyOf": None}}},
+    {"properties": {"id": {}, "x": {"anyOf": [True, {"type": "string"}]}}},
+    {"properties": {"id": {}, "name": {}}, "required": True},
+]
+
+
+@pytest.mark.parametrize("odd", ODD_SCHEMAS, ids=str)
+def test_any_schema_that_landed_can_be_replayed_and_selected_from(odd: dict[str, Any]) -> None:
+    """A stream whose schema the SDK cannot walk would take the others of its tap with it."""
+    root = new_root()
+    lines = [schema(schema=odd), record(1)]
+    land(root, lines, [schema(stream="customers"), record(1, "customers")])
+    catalog = json.loads(json.dumps(discover(config(root))))
+    assert lines == [
+        line for line in replay(config(root), catalog=catalog).data if b'"orders"' in line
+    ]
+    less = replay(config(root), catalog=deselect(catalog, "name"))
+    assert less.records(STREAM) == [{"id": 1}]
+    assert less.numbers("customers") == [1]
+    assert "name" not in less.of("SCHEMA", STREAM)[0]["schema"].get("properties", {})

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
+from singerlake.errors import BadMessage
 from tests.tap.replay import (
     STREAM,
     Output,
@@ -13,6 +15,7 @@ from tests.tap.replay import (
     config,
     deselect,
     discover,
+    files,
     land,
     new_root,
     properties,
@@ -116,6 +119,48 @@ def test_numbers_are_not_rounded_on_the_way() -> None:
     printed = replay_without(root, "name")
     assert number in printed.raw
     assert b"123456789012345678901234567890" in printed.raw
+
+
+@pytest.mark.parametrize("value", [b"NaN", b"-Infinity", b"1" * 5000, b"1E+400"])
+def test_a_number_that_only_some_can_read_stays_as_it_is(value: bytes) -> None:
+    root = new_root()
+    line = b'{"type":"RECORD","stream":"orders","record":{"id":1,"name":"x","n":%s}}' % value
+    land(root, [schema({**properties("name"), "n": {"type": "number"}}), line])
+    assert b'"record":{"id":1,"n":%s}' % value in replay_without(root, "name").raw
+
+
+def test_a_record_too_deep_to_select_from_is_an_error_that_names_its_file() -> None:
+    root = new_root()
+    deep = b'{"a":' * 600 + b"1" + b"}" * 600
+    line = b'{"type":"RECORD","stream":"orders","record":{"id":1,"name":"x","n":%s}}' % deep
+    land(root, [schema(), line])
+    assert deep in replay(config(root)).raw
+    with pytest.raises(BadMessage, match=re.escape(files(root)[0].path)):
+        replay_without(root, "name")
+
+
+def test_the_keys_of_an_older_version_cannot_be_deselected() -> None:
+    root = new_root()
+    land(
+        root,
+        [schema(), record(1)],
+        [schema({"uid": {}, **properties("name")}, key_properties=["uid"]), record(2, uid="u")],
+    )
+    old, new = replay_without(root, "id").of("SCHEMA")
+    assert (old["key_properties"], old["schema"]["properties"].keys()) == (["id"], {"id", "name"})
+    assert (new["key_properties"], new["schema"]["properties"].keys()) == (["uid"], {"uid", "name"})
+    assert replay_without(root, "id").records() == [{"id": 1, "name": "no 1"}, {"uid": "u"}]
+
+
+def test_an_activation_without_a_version_passes_as_it_is() -> None:
+    root = new_root()
+    line = b'{"type":"ACTIVATE_VERSION", "stream":"orders"}'
+    land(root, [schema(), record(1), line])
+    assert line in replay_without(root, "name").lines
+    renamed = replay(config(root, stream_maps={STREAM: {"__alias__": "sales"}}))
+    assert renamed.of("ACTIVATE_VERSION") == [{"type": "ACTIVATE_VERSION", "stream": "sales"}]
+    dropped = replay(config(root, stream_maps={STREAM: None}))
+    assert dropped.of("ACTIVATE_VERSION") == []
 
 
 def test_properties_of_older_versions_follow_the_selection() -> None:

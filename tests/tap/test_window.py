@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from typing import Any
 
 import pytest
 
 from singerlake.errors import ConfigError
+from singerlake.lake import Snapshot
 from tests.tap.replay import (
     STREAM,
     TAP_ID,
@@ -61,10 +63,14 @@ def test_a_file_within_the_window_passes_as_it_is(root: str) -> None:
     assert printed.data[1 + 5 :] == [record(number) for number in range(10, 30)]
 
 
-def test_records_of_a_file_that_is_cut_keep_their_time(root: str) -> None:
-    printed = replay(config(root, start_time=time_of(5), end_time=time_of(7)))
-    times = [message["time_extracted"] for message in printed.of("RECORD")]
-    assert times == ["2026-03-01T10:00:05.500000+00:00", "2026-03-01T10:00:06.500000+00:00"]
+def test_records_of_a_file_that_is_cut_pass_as_they_are() -> None:
+    root = new_root()
+    odd = (
+        b'{"type": "RECORD", "stream":"orders", "record":{"id":1,"x":NaN,"y":-Infinity},'
+        b'"time_extracted":"2026-03-01T12:00:09+02:00", "of-its-own":1.0 }'
+    )
+    land(root, [OLD, record(1), odd, record(30)])
+    assert replay(config(root, start_time=time_of(3))).data == [OLD, odd, record(30)]
 
 
 def test_files_out_of_order_in_time() -> None:
@@ -83,8 +89,12 @@ def versions() -> str:
     return address
 
 
+def snapshot(root: str) -> Snapshot:
+    return lake(root).stream(TAP_ID, STREAM).snapshot()
+
+
 def hashes(root: str) -> dict[int, str]:
-    known = lake(root).stream(TAP_ID, STREAM).snapshot().manifest.versions
+    known = snapshot(root).manifest.versions
     return {row.version: schema_hash for schema_hash, row in known.items()}
 
 
@@ -106,10 +116,13 @@ def test_a_schema_comes_again_only_when_the_version_changes() -> None:
 
 
 @pytest.mark.parametrize("setting", ["latest", ["latest"]])
-def test_the_latest_version(versions: str, setting: Any) -> None:
+def test_the_latest_version_is_that_of_the_newest_file(versions: str, setting: Any) -> None:
+    """Not the one with the highest number: here the tap was set back."""
     printed = replay(config(versions, schema_versions=setting))
-    assert printed.numbers() == [2, 3]
-    assert printed.data[0] == NEW
+    assert printed.numbers() == [1, 4]
+    assert printed.data[0] == OLD
+    land(versions, [NEW, record(5, name="e", colour="e")])
+    assert replay(config(versions, schema_versions=setting)).numbers() == [2, 3, 5]
 
 
 @pytest.mark.parametrize("as_list", [True, False])
@@ -131,12 +144,57 @@ def test_a_hash_that_the_stream_does_not_have_is_a_warning(
 
 
 def test_the_bookmark_counts_what_the_window_let_pass(versions: str) -> None:
-    first = replay(config(versions, schema_versions="latest"))
+    only = hashes(versions)[2]
+    first = replay(config(versions, schema_versions=only))
     assert first.sequences() == [2]
     land(versions, [NEW, record(5, name="e", colour="e")])
-    again = replay(config(versions, schema_versions="latest"), state=first.state)
+    again = replay(config(versions, schema_versions=only), state=first.state)
     assert again.numbers() == [5]
     assert [file.sequence for file in files(versions)] == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("settings", "told", "level"),
+    [
+        ({"end_time": time_of(60)}, "1 committed files were left out, .* for end_time;", "WARNING"),
+        ({"schema_versions": "latest"}, "1 .* for schema_versions;", "WARNING"),
+        ({"start_time": time_of(3)}, "1 .* for start_time;", "INFO"),
+        (
+            {"start_time": time_of(2), "end_time": time_of(60)},
+            "2 .* for start_time, end_time;",
+            "WARNING",
+        ),
+        ({"end_time": time_of(2)}, "", ""),
+        ({"end_time": time_of(100)}, "", ""),
+    ],
+)
+def test_what_the_bookmark_passes_over_is_told(
+    settings: dict[str, Any], told: str, level: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A later run would not give it, though it were asked for then."""
+    root = new_root()
+    land(root, [OLD, record(1)], [NEW, record(90, name="b", colour="x")], [OLD, record(3)])
+    with caplog.at_level(logging.INFO):
+        replay(config(root, **settings))
+    found = [row for row in caplog.records if "left out" in row.getMessage()]
+    assert [row.levelname for row in found] == ([level] if level else [])
+    assert all(re.search(told, row.getMessage()) for row in found)
+
+
+def test_a_file_that_the_end_cuts_is_told_as_left_out(
+    root: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    replay(config(root, end_time=time_of(5)))
+    assert "1 committed files were left out, whole or in part, for end_time" in caplog.text
+
+
+def test_what_an_earlier_run_gave_is_not_told_as_left_out(
+    root: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    state = replay(config(root)).state
+    land(root, [OLD, record(40)])
+    replay(config(root, end_time=time_of(50)), state=state)
+    assert "left out" not in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,49 @@
+"""What the tap is given beside its settings, made safe for the SDK, which trusts its shape."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import Any
+
+from singerlake.errors import ConfigError
+
+
+def checked_state(state: Any) -> Any:
+    """The same state, or the path of one. Raises `ConfigError` where its shape is another."""
+    if not isinstance(state, Mapping | str | PurePath | None):
+        raise ConfigError('the state is no object, such as {"bookmarks": {…}}')
+    if isinstance(state, Mapping):
+        bookmarks = state.get("bookmarks", {})
+        if not isinstance(bookmarks, Mapping):
+            raise ConfigError("the state's `bookmarks` is no object of bookmarks by stream")
+        for stream, bookmark in bookmarks.items():
+            if not isinstance(bookmark, Mapping):
+                raise ConfigError(f"the state's bookmark of stream {stream!r} is no object")
+    return state
+
+
+def walkable(schema: object) -> dict[str, Any]:
+    """A copy of a schema that the SDK can walk: there every part of it is an object.
+
+    JSON Schema has `true` as well, and some taps send `null` or lists: such a part says nothing.
+    """
+    if not isinstance(schema, Mapping):
+        return {}
+    copy = dict(schema)
+    if "properties" in copy:
+        parts = copy["properties"]
+        named = parts.items() if isinstance(parts, Mapping) else ()
+        copy["properties"] = {name: walkable(part) for name, part in named}
+    if "items" in copy:
+        copy["items"] = walkable(copy["items"])
+    if isinstance(copy.get("anyOf"), list):
+        copy["anyOf"] = [walkable(part) for part in copy["anyOf"]]
+    for keyword, kinds in _KINDS.items():
+        if keyword in copy and not isinstance(copy[keyword], kinds):
+            del copy[keyword]
+    return copy
+
+
+_KINDS: dict[str, Any] = {"type": str | list, "anyOf": list, "required": list}
+"""Keywords that the SDK looks into, and what it must find there."""
