@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import IO, Any
 
+from singerlake.errors import ConfigError
 from singerlake.format import message
 
 BLOCK = 256 * 1024
@@ -29,10 +30,13 @@ def blocks(source: IO[Any] | None, stopped: Callable[[], bool]) -> Iterator[byte
 
     Ends with the input, whose last line may lack its line feed, or once `stopped` says so:
     then what was read of an unfinished line is left out. Raises `BadMessage` for a line without
-    end.
+    end, and `ConfigError` where there is no input.
     """
+    source = source or sys.stdin
+    if source is None:  # as Python has it where the shell closed it
+        raise ConfigError("stdin is closed: pipe a tap's output in, or name a file with --input")
     rest = b""
-    for chunk in _chunks(source or sys.stdin, stopped):
+    for chunk in _chunks(source, stopped):
         cut = chunk.rfind(b"\n") + 1
         if cut:
             yield b"".join((rest, memoryview(chunk)[:cut]))

@@ -8,6 +8,7 @@ import sys
 import time
 from collections import deque
 
+from singerlake.errors import ConfigError
 from singerlake.lake import Flush, Writer
 
 PROGRESS_EVERY = 30.0
@@ -101,11 +102,24 @@ class Landing:
 
 
 def _emit(state: bytes, log: logging.Logger) -> None:
-    """Write a STATE to stdout. Where nobody reads it any more, the data is safe all the same."""
+    """Write a STATE to stdout. Where nobody reads it any more, the data is safe all the same.
+
+    Raises `ConfigError` where somebody would, but it cannot be written.
+    """
     try:
         sys.stdout.write(state.decode("utf-8") + "\n")
         sys.stdout.flush()
     except (BrokenPipeError, ValueError) as error:
         log.warning("nobody reads the STATE any more (%s); the records are committed", error)
-        # Python flushes stdout once more at its end, and must not stumble over it.
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123
+        _mute_stdout()
+    except OSError as error:
+        _mute_stdout()
+        raise ConfigError(
+            f"the STATE cannot be written to stdout ({error}); its records are committed. "
+            "Make room where stdout goes, and run again"
+        ) from error
+
+
+def _mute_stdout() -> None:
+    """Python flushes stdout once more at its end, and must not stumble over it."""
+    sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123

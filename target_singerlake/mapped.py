@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from singer_sdk.singerlib.json import deserialize_json
+from singer_sdk.mapper import PluginMapper, RemoveRecordTransform
 
-from singerlake.errors import BadMessage, RecordBeforeSchema
+from singerlake.errors import BadMessage, RecordBeforeSchema, SingerlakeError
 from singerlake.format import message
 from target_singerlake import batch
 from target_singerlake.landing import Landing
@@ -17,7 +17,9 @@ from target_singerlake.messages import (
     BAD_INPUT,
     UnknownTypes,
     at_line,
+    parsed,
     require_properties,
+    require_version,
     state_value,
 )
 
@@ -31,13 +33,15 @@ class MappedIntake:
         self,
         landing: Landing,
         callbacks: Callbacks,
-        batch_config: dict[str, Any] | None,
+        batch_parameters: dict[str, Any],
+        pause: Callable[[], None],
         log: logging.Logger,
     ) -> None:
         self.counts: Counter[str] = Counter()
         self._landing = landing
         self._callbacks = callbacks
-        self._batch_config = batch_config
+        self._batch_parameters = batch_parameters
+        self._pause = pause
         self._unknown = UnknownTypes(log)
         self._streams: set[str] = set()
         self._lines_before = 0
@@ -50,7 +54,6 @@ class MappedIntake:
                     self._take_line(line)
                 except BAD_INPUT as error:
                     raise at_line(number, line, error) from error.__cause__
-                self._landing.tick()
         self._lines_before += block.count(b"\n")
 
     def close(self) -> None:
@@ -64,24 +67,43 @@ class MappedIntake:
             self._landing.state(state_value(line))
         elif kind == "SCHEMA":
             require_properties(line)
-            self._callbacks[kind](_parsed(line))
+            self._hand_over(kind, line)
             self._streams.add(envelope.stream)
         elif kind not in ("RECORD", "ACTIVATE_VERSION", "BATCH"):
             self._unknown.pass_over(kind)
         elif envelope.stream not in self._streams:
             raise RecordBeforeSchema("the message came before the stream's SCHEMA message")
         elif kind == "BATCH":
-            for record in batch.record_lines(line, self._batch_config):
+            for record in batch.record_lines(line, self._batch_parameters, self._pause):
                 message.decode(record)
-                self._callbacks["RECORD"](_parsed(record))
-                self._landing.tick()
+                self._hand_over("RECORD", record)
         else:
-            self._callbacks[kind](_parsed(line))
+            if kind == "ACTIVATE_VERSION":
+                require_version(line)
+            self._hand_over(kind, line)
+
+    def _hand_over(self, kind: str, line: bytes) -> None:
+        content = parsed(line)
+        try:
+            self._callbacks[kind](content)
+        except (SingerlakeError, *BAD_INPUT, OSError, MemoryError):
+            # The last two are the writer's, not the message's.
+            raise
+        except Exception as error:
+            # As where a map divides by a record's zero. Its message may quote the record.
+            raise BadMessage(
+                f"the SDK fails on the {kind} message ({type(error).__name__}): the settings that "
+                "change records, such as stream_maps, do not suit it"
+            ) from error
 
 
-def _parsed(line: bytes) -> dict[str, Any]:
-    try:
-        return deserialize_json(line)
-    except (ValueError, RecursionError) as error:
-        # Its message may quote the line's data.
-        raise BadMessage(f"JSON that Python cannot read ({type(error).__name__})") from None
+class KeptMaps(PluginMapper):
+    """The SDK's maps, without those that remove a stream: nothing of it lands, not its schema."""
+
+    def register_raw_stream_schema(self, stream_name: str, *args: Any, **kwargs: Any) -> None:
+        super().register_raw_stream_schema(stream_name, *args, **kwargs)
+        self.stream_maps[stream_name] = [
+            each
+            for each in self.stream_maps[stream_name]
+            if not isinstance(each, RemoveRecordTransform)
+        ]

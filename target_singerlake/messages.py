@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import logging
 import re
+from datetime import datetime
+from typing import Any
 
 import msgspec
+import simplejson  # type: ignore[import-untyped]
 from singer_sdk.exceptions import (
     InvalidJSONSchema,
     InvalidRecord,
@@ -14,6 +17,7 @@ from singer_sdk.exceptions import (
     RecordsWithoutSchemaException,
     StreamMapConfigError,
 )
+from singer_sdk.singerlib.json import deserialize_json
 
 from singerlake.errors import BadMessage, InputError
 from singerlake.format import message
@@ -40,18 +44,60 @@ class _State(msgspec.Struct):
 _states = msgspec.json.Decoder(_State)
 
 
+def _as_text(value: Any) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+_encoder = simplejson.JSONEncoder(
+    separators=(",", ":"), use_decimal=True, allow_nan=True, default=_as_text
+)
+
+
+def parsed(line: bytes) -> dict[str, Any]:
+    """A line that `message.decode` took, as Python objects; decimals are exact.
+
+    Raises `BadMessage`.
+    """
+    try:
+        return deserialize_json(line)
+    except (ValueError, RecursionError) as error:
+        # Its message may quote the line's data.
+        raise BadMessage(f"JSON that Python cannot read ({type(error).__name__})") from None
+
+
+def serialized(content: Any) -> bytes:
+    """JSON on one line, as the SDK writes it.
+
+    But `NaN` and `Infinity` stay, as Python's own json has them, where the SDK writes `null`.
+    """
+    text: str = _encoder.encode(content)
+    return text.encode()
+
+
 def state_value(line: bytes) -> bytes:
     """The value of a STATE line, as the tap wrote it. Raises `BadMessage`."""
     try:
         return bytes(_states.decode(line).value)
-    except msgspec.MsgspecError as error:
+    except (msgspec.ValidationError, RecursionError) as error:
         raise BadMessage(f"a STATE message without a `value` that can be read: {error}") from None
+    except msgspec.DecodeError:
+        # `NaN`, or half of a surrogate pair: what Python reads is kept, as in records.
+        content = parsed(line)
+    if "value" not in content:
+        raise BadMessage("a STATE message without a `value`")
+    return serialized(content["value"])
 
 
 def require_properties(line: bytes) -> None:
-    """As the SDK does: a schema without `properties` is refused."""
-    if "properties" not in message.decode_schema(line).schema:
-        raise BadMessage("the SCHEMA message's `schema` has no `properties`")
+    """As the SDK does: a schema without an object of `properties` is refused."""
+    if not isinstance(message.decode_schema(line).schema.get("properties"), dict):
+        raise BadMessage("the SCHEMA message's `schema` has no object `properties`")
+
+
+def require_version(line: bytes) -> None:
+    """As the SDK does: an ACTIVATE_VERSION that names no version is refused."""
+    if parsed(line).get("version") is None:
+        raise BadMessage("the ACTIVATE_VERSION message has no `version`")
 
 
 class UnknownTypes:

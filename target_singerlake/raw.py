@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from operator import itemgetter
 from typing import Any
 
@@ -15,7 +15,13 @@ from singerlake.errors import InputError, RecordBeforeSchema
 from singerlake.format import message
 from target_singerlake import batch
 from target_singerlake.landing import Landing
-from target_singerlake.messages import UnknownTypes, at_line, require_properties, state_value
+from target_singerlake.messages import (
+    UnknownTypes,
+    at_line,
+    require_properties,
+    require_version,
+    state_value,
+)
 
 
 class _Envelope(msgspec.Struct, gc=False):
@@ -28,14 +34,25 @@ _first_byte, _last_byte = itemgetter(0), itemgetter(-1)
 
 
 class RawIntake:
-    """Deals the lines of a tap's output to their streams."""
+    """Deals the lines of a tap's output to their streams.
+
+    In three ways, each for what the one before it does not take:
+    1. `_take_plain`: a whole block of records of the stream that came last.
+    2. `_deal`: a block of several streams, whose records are sorted by their envelopes.
+    3. `_take_line`: one line of any kind, with all that can be wrong with it.
+    """
 
     def __init__(
-        self, landing: Landing, batch_config: dict[str, Any] | None, log: logging.Logger
+        self,
+        landing: Landing,
+        batch_parameters: dict[str, Any],
+        pause: Callable[[], None],
+        log: logging.Logger,
     ) -> None:
         self.counts: Counter[str] = Counter()
         self._landing = landing
-        self._batch_config = batch_config
+        self._batch_parameters = batch_parameters
+        self._pause = pause
         self._unknown = UnknownTypes(log)
         self._metrics: dict[str, metrics.Counter] = {}
         self._lines_before = 0
@@ -89,7 +106,12 @@ class RawIntake:
         lines = [line for line in all_lines if line.strip()]
         runs: dict[str, list[bytes]] = {}
         try:
-            for line, envelope in zip(lines, _decoded(block, lines), strict=True):
+            envelopes = _decoded(block, lines)
+            if envelopes is None:
+                for line in lines:
+                    self._take_line(line)
+                return
+            for line, envelope in zip(lines, envelopes, strict=True):
                 if envelope.type == "RECORD" and envelope.stream:
                     runs.setdefault(envelope.stream, []).append(line)
                 else:
@@ -121,10 +143,12 @@ class RawIntake:
             if envelope.type == "SCHEMA":
                 require_properties(line)
                 self._landing.writer.write(line)
-            elif envelope.type in message.STORED:
+            elif envelope.type == "ACTIVATE_VERSION":
+                require_version(line)
                 self._landing.writer.write(line)
-                if envelope.type == "RECORD":
-                    self._count(envelope.stream, 1, len(line) + 1)
+            elif envelope.type == "RECORD":
+                self._landing.writer.write(line)
+                self._count(envelope.stream, 1, len(line) + 1)
             elif envelope.type == "STATE":
                 self._landing.state(state_value(line))
             elif envelope.type == "BATCH":
@@ -135,11 +159,10 @@ class RawIntake:
             raise _AtLine(line, error) from error
 
     def _take_batch(self, line: bytes) -> None:
-        for record in batch.record_lines(line, self._batch_config):
+        for record in batch.record_lines(line, self._batch_parameters, self._pause):
             envelope = self._landing.writer.write(record)
             if envelope is not None:
                 self._count(envelope.stream, 1, len(record))
-            self._landing.tick()
 
 
 class _AtLine(Exception):
@@ -167,19 +190,19 @@ def _around_states(block: bytes) -> Iterator[bytes]:
         yield block[begin:]
 
 
-def _decoded(block: bytes, lines: list[bytes]) -> list[_Envelope]:
-    """The lines' types and streams; where one is not plain, all go one by one.
+def _decoded(block: bytes, lines: list[bytes]) -> list[_Envelope] | None:
+    """The lines' types and streams; None where one is not plain, and all go one by one.
 
     Counts alone do not tell: two objects on a line make up for one on two lines.
     """
     try:
         envelopes = _envelopes.decode_lines(block)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        envelopes = []
+        return None
     if (
         len(envelopes) == len(lines)
         and set(map(_first_byte, lines)) == {ord("{")}
         and set(map(_last_byte, lines)) == {ord("}")}
     ):
         return envelopes
-    return [_Envelope("") for _ in lines]
+    return None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import reprlib
 from typing import Any
 
-from singer_sdk.singerlib.json import serialize_json
+from singer_sdk.exceptions import InvalidRecord
 from singer_sdk.sinks import RecordSink
 
 from target_singerlake.landing import Landing
+from target_singerlake.messages import serialized
 
 
 class LakeSink(RecordSink):
@@ -30,7 +32,7 @@ class LakeSink(RecordSink):
             "schema": self.schema,
             "key_properties": list(self.key_properties),
         }
-        self._landing.writer.schema(self.stream_name, serialize_json(envelope).encode())
+        self._landing.writer.schema(self.stream_name, serialized(envelope))
 
     def process_record(self, record: dict[str, Any], context: dict[str, Any]) -> None:
         """Land the record, with the time and version of the message it came in."""
@@ -39,7 +41,7 @@ class LakeSink(RecordSink):
             value = self._target.current_message.get(name)
             if value is not None:
                 envelope[name] = value
-        line = serialize_json(envelope).encode()
+        line = serialized(envelope)
         self._landing.writer.write(line)
         self._landing.count(self.stream_name, 1, len(line) + 1)
 
@@ -50,13 +52,29 @@ class LakeSink(RecordSink):
             "stream": self.stream_name,
             "version": new_version,
         }
-        self._landing.writer.write(serialize_json(envelope).encode())
+        self._landing.writer.write(serialized(envelope))
 
-    def _parse_timestamps_in_record(self, *_: Any, **__: Any) -> None:
-        """Leave times as the tap wrote them: they are not for a database column here."""
+    def _validate_and_parse(self, record: dict[str, Any]) -> dict[str, Any]:
+        """Validate as the SDK does, where that is set; the error tells no value of the record.
+
+        Times stay as the tap wrote them: they are not for a database column here.
+        """
+        if self._validator is not None:
+            try:
+                self._validator.validate(record)
+            except InvalidRecord as error:
+                raise InvalidRecord(_broken_rule(error), record) from None
+        return record
 
     def _remove_sdc_metadata_from_record(self, record: dict[str, Any]) -> None:
         """Keep what the tap sent: `_sdc_deleted_at` tells of deleted rows."""
 
     def _remove_sdc_metadata_from_schema(self) -> None:
         """As for records."""
+
+
+def _broken_rule(error: InvalidRecord) -> str:
+    """Where in the record, and which rule of the schema: both are known without the data."""
+    cause: Any = error.__cause__
+    rule = f"{cause.validator}: {reprlib.repr(cause.validator_value)}"
+    return f"the record breaks the rule `{rule}` of its schema at {cause.json_path}"

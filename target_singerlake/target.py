@@ -9,13 +9,14 @@ from collections import Counter
 from types import FrameType
 from typing import IO, Any, ClassVar
 
-from simplejson import JSONDecodeError  # type: ignore[import-untyped]
 from singer_sdk import Target
+from singer_sdk.configuration._dict_config import parse_environment_config
 from singer_sdk.exceptions import (
     ConfigValidationError,
     MissingKeyPropertiesError,
     RecordsWithoutSchemaException,
 )
+from singer_sdk.helpers._classproperty import classproperty
 from singer_sdk.helpers.capabilities import (
     CapabilitiesEnum,
     PluginCapabilities,
@@ -23,12 +24,12 @@ from singer_sdk.helpers.capabilities import (
 )
 from singer_sdk.singerlib.encoding import GenericSingerReader
 
-from singerlake.errors import MissingKey, RecordBeforeSchema, SingerlakeError
+from singerlake.errors import ConfigError, MissingKey, RecordBeforeSchema, SingerlakeError
 from singerlake.lake import open_lake
-from target_singerlake import settings
+from target_singerlake import batch, settings
 from target_singerlake.blocks import blocks
 from target_singerlake.landing import Landing
-from target_singerlake.mapped import Callbacks, MappedIntake
+from target_singerlake.mapped import Callbacks, KeptMaps, MappedIntake
 from target_singerlake.messages import BAD_INPUT
 from target_singerlake.raw import RawIntake
 from target_singerlake.sink import LakeSink
@@ -55,6 +56,9 @@ class TargetSingerlake(Target):
         TargetCapabilities.VALIDATE_RECORDS,
     ]
 
+    stopped = False
+    """A signal came. Of the class, because the handler may run before an instance is made."""
+
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         defaults = {
@@ -66,7 +70,6 @@ class TargetSingerlake(Target):
         self._config = {**defaults, **given}
         self.message_reader = _Reader(self)
         self.current_message: dict[str, Any] = {}
-        self.stopped = False
         self._landing: Landing | None = None
 
     @property
@@ -89,17 +92,19 @@ class TargetSingerlake(Target):
 
         Bad input ends the run with an error, after what came before it was committed.
         """
-        batch_config = self.config.get("batch_config")
+        parameters = batch.parameters(self.config.get("batch_config"))
         intake: RawIntake | MappedIntake
         if settings.needs_sdk(self.config):
-            intake = MappedIntake(self.landing, callbacks, batch_config, self.logger)
+            intake = MappedIntake(self.landing, callbacks, parameters, self._pause, self.logger)
         else:
-            intake = RawIntake(self.landing, batch_config, self.logger)
+            intake = RawIntake(self.landing, parameters, self._pause, self.logger)
         try:
             for block in blocks(source, lambda: self.stopped):
                 if block:
                     intake.take(block)
                 self.landing.tick()
+        except _Stopped:
+            self.logger.info("Stopped inside a BATCH, which no STATE covers: it comes again")
         except BAD_INPUT as error:
             self.landing.finish()
             raise _as_the_sdk_has_it(error) from error
@@ -109,6 +114,12 @@ class TargetSingerlake(Target):
         finally:
             intake.close()
         return intake.counts
+
+    def _pause(self) -> None:
+        """What is done between two blocks, inside of a message that may take long."""
+        if self.stopped:
+            raise _Stopped
+        self.landing.tick()
 
     def process_endofpipe(self) -> None:
         """Commit what is left, and pass on the last STATE."""
@@ -136,6 +147,15 @@ class TargetSingerlake(Target):
             )
         return super()._validate_config(**kwargs)
 
+    def setup_mapper(self) -> None:
+        """Called by the SDK."""
+        self.mapper = KeptMaps(plugin_config=dict(self.config), logger=self.logger)
+
+    def _process_schema_message(self, message_dict: dict[str, Any]) -> None:
+        """Not where no map is left of the stream: the SDK looks at the first."""
+        if self.mapper.stream_maps.get(message_dict["stream"]) != []:
+            super()._process_schema_message(message_dict)
+
     def _process_record_message(self, message_dict: dict[str, Any]) -> None:
         self.current_message = message_dict
         super()._process_record_message(message_dict)
@@ -144,11 +164,46 @@ class TargetSingerlake(Target):
         """The landing commits by age itself."""
 
     @classmethod
+    def cb_config(cls, *arguments: Any) -> Any:
+        """Read the files of `--config`. Raises `ConfigError`."""
+        try:
+            return super().cb_config(*arguments)
+        except (OSError, TypeError, ValueError) as error:
+            raise ConfigError(
+                "what --config names cannot be read as a file with one JSON object, "
+                f"the settings: {error}"
+            ) from None
+
+    @classproperty
+    def _env_var_config(cls) -> dict[str, Any]:  # noqa: N805
+        """The settings in the environment, of which each is read by the SDK.
+
+        Raises `ConfigError`, which names the variable, and not its value: it may be secret.
+        """
+        cls.append_builtin_config(cls.config_jsonschema)
+        config: dict[str, Any] = {}
+        for name, setting in cls.config_jsonschema["properties"].items():
+            one = {"properties": {name: setting}}
+            try:
+                config |= parse_environment_config(one, cls._env_var_prefix)
+            except ValueError:
+                kind = " or ".join(each for each in setting["type"] if each != "null")
+                raise ConfigError(
+                    f"the environment variable {cls._env_var_prefix}{name.upper()} "
+                    f"cannot be read as JSON of the type {kind}"
+                ) from None
+        return config
+
+    @classmethod
     def append_builtin_config(cls, config_jsonschema: dict[str, Any]) -> None:
         """The SDK's own settings, without those that say nothing here: a lake only appends."""
         super().append_builtin_config(config_jsonschema)
         for name in ("load_method", "batch_size_rows", "process_activate_version_messages"):
             config_jsonschema["properties"].pop(name, None)
+
+
+class _Stopped(Exception):
+    """A signal came inside a message, whose rest is left."""
 
 
 class _Reader(GenericSingerReader[str]):
@@ -186,12 +241,6 @@ def main() -> None:
         TargetSingerlake.cli()
     except (SingerlakeError, *BAD_INPUT) as error:
         TargetSingerlake.logger.error("%s: %s", type(error).__name__, error)
-        sys.exit(1)
-    except JSONDecodeError as error:
-        TargetSingerlake.logger.error("what --config names is no JSON: %s", error)
-        sys.exit(1)
-    except FileNotFoundError as error:
-        TargetSingerlake.logger.error("%s", error)
         sys.exit(1)
 
 

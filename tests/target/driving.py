@@ -236,6 +236,11 @@ def patched(body: str) -> list[str]:
     return [sys.executable, "-c", f"{body}\nfrom target_singerlake.target import main\nmain()"]
 
 
+def shell(script: str) -> list[str]:
+    """The command as `"$@"` of a shell script."""
+    return ["sh", "-c", script, "sh", *COMMAND]
+
+
 MEASURED = patched(
     """
 import atexit, re, resource, sys

@@ -65,6 +65,10 @@ BAD: dict[str, tuple[bytes, str]] = {
         b'{"type": "ACTIVATE_VERSION", "stream": "other", "version": 1}',
         "line 5 of the input, stream 'other': ",
     ),
+    "a version that is none": (
+        b'{"type": "ACTIVATE_VERSION", "stream": "s"}',
+        "line 5 of the input, stream 's': the ACTIVATE_VERSION message has no `version`",
+    ),
     "a record without its key": (
         WHOLE.replace('"id"', '"no id"').encode(),
         "line 5 of the input, stream 's': ",
@@ -75,6 +79,14 @@ BAD: dict[str, tuple[bytes, str]] = {
     ),
     "a schema without properties": (
         b'{"type": "SCHEMA", "stream": "t", "schema": {"type": "object"}}',
+        "line 5 of the input, stream 't': ",
+    ),
+    "properties that are no object": (
+        b'{"type": "SCHEMA", "stream": "t", "schema": {"properties": []}, "key_properties": []}',
+        "line 5 of the input, stream 't': the SCHEMA message's `schema` has no object `properties`",
+    ),
+    "properties that are null": (
+        b'{"type": "SCHEMA", "stream": "t", "schema": {"properties": null}}',
         "line 5 of the input, stream 't': ",
     ),
     "a schema that is no object": (

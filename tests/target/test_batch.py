@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
+import signal
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -12,12 +14,18 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
+from singerlake.errors import BadMessage, ConfigError
+from target_singerlake.landing import Landing
+from target_singerlake.target import TargetSingerlake
 from tests.target.driving import (
     MEASURED,
     PATHS,
+    TAP_ID,
     as_sent,
     assert_clean,
     files,
+    land,
+    listen,
     numbers,
     peak_megabytes,
     record,
@@ -26,6 +34,7 @@ from tests.target.driving import (
     schema,
     state,
     stored,
+    text,
 )
 
 ENCODINGS = {
@@ -41,6 +50,11 @@ TEXT = {"type": ["null", "string"]}
 @pytest.fixture(params=PATHS)
 def path(request: pytest.FixtureRequest) -> dict[str, Any]:
     return PATHS[request.param]
+
+
+@pytest.fixture
+def root(request: pytest.FixtureRequest) -> str:
+    return f"memory://{request.node.name}"
 
 
 @pytest.fixture(params=ENCODINGS)
@@ -116,6 +130,132 @@ def test_decimals_and_times_of_parquet_are_exact(tmp_path: Path, path: dict[str,
     assert records(tmp_path / "lake", "s") == [{"id": 1, "d": str(value), "big": 2**63 - 1}]
 
 
+def test_nan_and_infinity_of_parquet_stay(tmp_path: Path, path: dict[str, Any], root: str) -> None:
+    numbers = [float("nan"), float("inf"), float("-inf")]
+    file = written(tmp_path / "1", {"format": "parquet"}, [{"id": 1, "x": numbers}])
+    land([schema("s"), batch({"format": "parquet"}, file)], root, **path)
+    (line,) = stored(root, "s")
+    assert b'"x":[NaN,Infinity,-Infinity]' in line
+
+
+def test_the_files_are_those_that_the_message_names_whatever_root_is_configured(
+    tmp_path: Path, path: dict[str, Any], root: str
+) -> None:
+    plain = {"format": "jsonl"}
+    named = []
+    for number in (1, 2):
+        folder = tmp_path / f"d{number}"
+        folder.mkdir()
+        named.append(written(folder / "p.jsonl", plain, [{"id": number}]))
+    written(tmp_path / "p.jsonl", plain, [{"id": 99}])
+    storage = {"root": tmp_path.as_uri(), "params": {"auto_mkdir": False}}
+    config = {"encoding": plain, "storage": storage}
+    land([schema("s"), batch(plain, *named)], root, batch_config=config, **path)
+    assert numbers(root, "s") == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"encoding": {"format": "jsonl"}, "storage": {"root": "file:///x", "surprise": 1}},
+        {"encoding": {"format": "jsonl"}, "storage": {"root": "file:///x", "params": 7}},
+        {"encoding": {"format": "jsonl", "surprise": 1}, "storage": {"root": "file:///x"}},
+        {"encoding": {"format": "jsonl"}, "storage": None},
+        {"storage": {"root": "file:///x"}},
+    ],
+    ids=str,
+)
+def test_a_batch_config_that_is_none_is_told_before_anything_lands(
+    config: dict[str, Any], path: dict[str, Any], root: str
+) -> None:
+    with pytest.raises(ConfigError, match="batch_config"):
+        land([schema("s"), record("s", 1)], root, batch_config=config, **path)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "relative/x.jsonl", "nobody://knows/this", "https://me:hush@127.0.0.1:1/x?signature=hush"],
+)
+def test_a_url_that_cannot_be_opened_ends_the_run_and_tells_no_credentials(
+    url: str, path: dict[str, Any], root: str
+) -> None:
+    message = json.loads(batch({"format": "jsonl"}))
+    lines = [schema("s"), record("s", 1), json.dumps({**message, "manifest": [url]})]
+    with pytest.raises(BadMessage, match="line 3 of the input, stream 's'") as caught:
+        land(lines, root, **path)
+    assert "hush" not in str(caught.value)
+    assert numbers(root, "s") == [1]
+
+
+def test_a_package_that_is_missing_is_told_after_what_came_was_committed(
+    path: dict[str, Any], root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise ImportError("Please install gcsfs to access Google Storage")
+
+    monkeypatch.setattr("fsspec.core.get_filesystem_class", refuse)
+    message = {**json.loads(batch({"format": "jsonl"})), "manifest": ["gs://bucket/x"]}
+    with pytest.raises(BadMessage, match=r"gs://bucket/x cannot be read .*install gcsfs"):
+        land([schema("s"), record("s", 1), json.dumps(message)], root, **path)
+    monkeypatch.undo()
+    assert numbers(root, "s") == [1]
+
+
+def test_to_look_for_a_file_makes_no_folder(tmp_path: Path, root: str) -> None:
+    with pytest.raises(BadMessage, match="No such file"):
+        land([schema("s"), batch({"format": "jsonl"}, tmp_path / "no" / "x")], root)
+    assert not (tmp_path / "no").exists()
+
+
+@pytest.mark.parametrize(
+    "column",
+    [pyarrow.array([b"\xffhush"]), pyarrow.array([10**18], pyarrow.timestamp("us"))],
+    ids=["bytes that are no text", "a time past the year 9999"],
+)
+def test_a_value_that_json_cannot_hold_ends_the_run_and_is_not_told(
+    column: Any, tmp_path: Path, path: dict[str, Any], root: str
+) -> None:
+    parquet.write_table(pyarrow.table({"id": [2], "x": column}), tmp_path / "1")
+    line = batch({"format": "parquet"}, tmp_path / "1")
+    with pytest.raises(BadMessage, match=r"line 3 of the input.* JSON cannot hold") as caught:
+        land([schema("s"), record("s", 1), line], root, **path)
+    assert "hush" not in str(caught.value)
+    assert numbers(root, "s") == [1]
+
+
+def test_no_interval_commits_a_few_records_at_once(
+    tmp_path: Path, path: dict[str, Any], root: str
+) -> None:
+    file = written(tmp_path / "1", {"format": "jsonl"}, [{"id": n} for n in range(30)])
+    lines = [schema("s"), batch({"format": "jsonl"}, file)]
+    land(lines, root, commit_interval_seconds=0, **path)
+    assert [file.records for file in files(root, "s")] == [30]
+
+
+def test_a_signal_inside_a_batch_commits_what_came_with_the_state_before_it(
+    tmp_path: Path, path: dict[str, Any], root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = written(tmp_path / "1", {"format": "jsonl"}, [{"id": n} for n in range(1, 10_000)])
+    seen = 0
+    count = Landing.count
+
+    def counted(landing: Landing, *rest: Any) -> None:
+        nonlocal seen
+        count(landing, *rest)
+        seen += 1
+        if seen == 1500:
+            signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(Landing, "count", counted)
+    lines = [schema("s"), record("s", 0), state({"at": 1}), batch({"format": "jsonl"}, file)]
+    config = {"lake_root": root, "tap_id": TAP_ID, **path}
+    source = io.BytesIO(text([*lines, state({"at": 2}), record("s", 10_000)]))
+    assert listen(TargetSingerlake(config=config), source) == [b'{"at": 1}']
+    there = numbers(root, "s")
+    assert 1500 <= len(there) < 4000
+    assert there == list(range(len(there)))
+
+
 def damaged(kind: str, folder: Path) -> tuple[dict[str, str], Path]:
     encoding = {"format": "jsonl", "compression": "gzip"}
     file = folder / "file"
@@ -181,6 +321,7 @@ def test_a_missing_or_damaged_file_ends_the_run_and_is_not_acknowledged(
         {"encoding": {"surprise": 1}},
         {"encoding": None},
         {"manifest": 7},
+        {"manifest": "file:///x"},
         {"manifest": None},
     ],
     ids=str,

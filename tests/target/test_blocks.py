@@ -70,7 +70,7 @@ class Cut(io.RawIOBase):
 
 def land_in_blocks(root: str, pieces: Iterable[bytes]) -> None:
     landing = Landing(open_lake(root, create=True).writer(TAP_ID), 3600, LOG)
-    intake = RawIntake(landing, None, LOG)
+    intake = RawIntake(landing, {}, landing.tick, LOG)
     try:
         for block in pieces:
             intake.take(block)

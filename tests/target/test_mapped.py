@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 from singer_sdk.exceptions import InvalidRecord
 
+from singerlake.lake import Writer
 from tests.target.driving import (
     MAPPED,
     TAP_ID,
     assert_clean,
+    files,
     lake,
     land,
     numbers,
@@ -26,6 +28,7 @@ from tests.target.driving import (
 )
 
 TEXT = {"type": ["null", "string"]}
+SECRET = "a value that no log may hold"
 
 
 @pytest.fixture
@@ -69,8 +72,26 @@ def test_a_stream_may_be_copied_and_another_left_out(root: str) -> None:
     land(lines, root, stream_maps=maps)
     assert records(root, "s") == [{"id": 1, "name": "x"}]
     assert records(root, "copy") == [{"id": 1}]
+    assert_clean(root)
+
+
+def test_nothing_lands_of_a_stream_that_is_left_out(root: str) -> None:
+    version = json.dumps({"type": "ACTIVATE_VERSION", "stream": "other", "version": 1})
+    sent = [schema("other"), record("other", 1), version, schema("other"), schema("other", x=TEXT)]
+    lines = [schema("s"), record("s", 1), *sent, record("other", 2)]
+    states = land([*lines, state({"at": 1})], root, stream_maps={"other": None})
+    assert states == [b'{"at": 1}']
+    assert numbers(root, "s") == [1]
+    assert set(lake(root).tap(TAP_ID).catalogue()) == {"s"}
     assert not [row for row in lake(root).store.list("") if "/other/" in row.key]
     assert_clean(root)
+
+
+def test_a_copy_lands_of_a_stream_that_is_left_out(root: str) -> None:
+    maps = {"copy": {"__source__": "s", "id": "id"}, "s": None}
+    land([schema("s"), record("s", 1), schema("s", x=TEXT), record("s", 2)], root, stream_maps=maps)
+    assert numbers(root, "copy") == [1, 2]
+    assert set(lake(root).tap(TAP_ID).catalogue()) == {"copy"}
 
 
 def test_a_map_that_cannot_be_worked_out_ends_the_run_and_keeps_what_came(tmp_path: Path) -> None:
@@ -81,6 +102,40 @@ def test_a_map_that_cannot_be_worked_out_ends_the_run_and_keeps_what_came(tmp_pa
     assert "line 4 of the input, stream 's'" in outcome.refused()
     assert outcome.states == [b'{"at": 1}']
     assert [each["double"] for each in records(tmp_path, "s")] == [14]
+
+
+def test_a_map_that_fails_on_the_data_ends_the_run_and_tells_no_data(tmp_path: Path) -> None:
+    lines = [schema("s"), record("s", 1), state({"at": 1}), record("s", 0, x=SECRET)]
+    outcome = run(lines, tmp_path, stream_maps={"s": {"y": "1 / id"}})
+    error = outcome.refused()
+    assert "BadMessage: line 4 of the input, stream 's'" in error
+    assert "ZeroDivisionError" in error
+    assert SECRET not in outcome.log
+    assert outcome.states == [b'{"at": 1}']
+    assert [each["y"] for each in records(tmp_path, "s")] == ["1.0"]
+
+
+def test_what_fails_in_the_writer_is_not_taken_for_bad_input(
+    root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(Writer, "write", full)
+    with pytest.raises(OSError, match="no space left"):
+        land([schema("s"), record("s", 1), state({"at": 1})], root, **MAPPED)
+
+
+def test_nan_and_infinity_stay(root: str) -> None:
+    line = record("s", 1, x=[float("nan"), float("inf"), float("-inf")])
+    land([schema("s"), line], root, **MAPPED)
+    assert b'"x":[NaN,Infinity,-Infinity]' in stored(root, "s")[0]
+
+
+def test_no_interval_commits_the_records_of_a_block_at_once(root: str) -> None:
+    lines = [schema("s"), *(record("s", number) for number in range(30))]
+    land(lines, root, commit_interval_seconds=0, **MAPPED)
+    assert [file.records for file in files(root, "s")] == [30]
 
 
 def test_nested_properties_are_flattened(root: str) -> None:
@@ -114,10 +169,12 @@ def test_a_deletion_that_the_tap_tells_of_is_kept(root: str, config: dict[str, A
 
 def test_an_invalid_record_ends_the_run_where_records_are_validated(tmp_path: Path) -> None:
     lines = [schema("s"), record("s", 1), state({"at": 1})]
-    bad = '{"type": "RECORD", "stream": "s", "record": {"id": "one"}}'
+    bad = json.dumps({"type": "RECORD", "stream": "s", "record": {"id": SECRET}})
     outcome = run([*lines, bad, record("s", 3), state({"at": 3})], tmp_path, validate_records=True)
-    assert outcome.code == 1
-    assert "InvalidRecord: line 4 of the input, stream 's'" in outcome.error
+    error = outcome.refused()
+    assert "InvalidRecord: line 4 of the input, stream 's'" in error
+    assert "the rule `type: 'integer'` of its schema at $.id" in error
+    assert SECRET not in outcome.log
     assert outcome.states == [b'{"at": 1}']
     assert numbers(tmp_path, "s") == [1]
     assert_clean(tmp_path)

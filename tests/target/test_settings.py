@@ -24,6 +24,7 @@ from tests.target.driving import (
     record,
     run,
     schema,
+    shell,
     state,
 )
 
@@ -184,14 +185,37 @@ def test_a_missing_lake_root_is_told() -> None:
     assert "lake_root" in outcome.log
 
 
-@pytest.mark.parametrize(("content", "told"), [("{", "--config names is no JSON"), (None, "found")])
+@pytest.mark.parametrize("content", ["{", "[1]", "7", None], ids=str)
 def test_a_file_of_settings_that_cannot_be_read_is_told(
-    content: str | None, told: str, tmp_path: Path
+    content: str | None, tmp_path: Path
 ) -> None:
     path = tmp_path / "config.json"
     if content is not None:
         path.write_text(content)
-    assert told in run(LINES, tmp_path, arguments=["--config", str(path)]).refused()
+    error = run(LINES, tmp_path, arguments=["--config", str(path)]).refused()
+    assert "what --config names cannot be read" in error
+
+
+def test_a_folder_of_settings_is_told(tmp_path: Path) -> None:
+    error = run(LINES, tmp_path, arguments=["--config", "/"]).refused()
+    assert "what --config names cannot be read" in error
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("MAX_FILE_BYTES", "hush"), ("STORAGE_OPTIONS", '{"secret": "hush"')],
+)
+def test_a_variable_that_cannot_be_read_is_named_without_its_value(
+    name: str, value: str, tmp_path: Path
+) -> None:
+    env = {f"TARGET_SINGERLAKE_{name}": value}
+    outcome = run(LINES, tmp_path, env=env, arguments=["--config", "ENV"])
+    assert f"TARGET_SINGERLAKE_{name} cannot be read as JSON of the type" in outcome.refused()
+    assert "hush" not in outcome.log
+
+
+def test_a_closed_stdin_is_told(tmp_path: Path) -> None:
+    assert "stdin is closed" in run([], tmp_path, command=shell('exec "$@" <&-')).refused()
 
 
 def test_a_missing_tap_id_is_told(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -10,15 +11,21 @@ from typing import Any
 
 import pytest
 
+from target_singerlake.target import TargetSingerlake
 from tests.target.driving import (
     PATHS,
+    TAP_ID,
     assert_clean,
+    listen,
     numbers,
     patched,
     record,
+    run,
     schema,
+    shell,
     started,
     state,
+    text,
 )
 
 SLOW_COMMIT = """
@@ -116,6 +123,27 @@ def test_a_broken_stdout_is_not_a_lost_commit(tmp_path: Path, path: dict[str, An
     assert "BrokenPipeError" not in log
     assert log.count("nobody reads the STATE any more") == 1
     assert_clean(tmp_path)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has it")
+def test_a_state_that_cannot_be_written_is_told_and_its_records_are_committed(
+    tmp_path: Path, path: dict[str, Any]
+) -> None:
+    lines = [schema("s"), record("s", 1), state({"at": 1})]
+    outcome = run(lines, tmp_path, command=shell('exec "$@" >/dev/full'), **path)
+    assert "the STATE cannot be written to stdout" in outcome.refused()
+    assert numbers(tmp_path, "s") == [1]
+    assert_clean(tmp_path)
+
+
+def test_a_signal_while_the_target_is_made_is_heeded(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(target: TargetSingerlake) -> None:
+        target._handle_termination(signal.SIGTERM, None)
+
+    monkeypatch.setattr(TargetSingerlake, "setup_mapper", interrupted)
+    config = {"lake_root": "memory://interrupted", "tap_id": TAP_ID}
+    source = io.BytesIO(text([schema("s"), record("s", 1), state({"at": 1})]))
+    assert listen(TargetSingerlake(config=config), source) == []
 
 
 def test_a_tap_that_dies_leaves_what_came_committed(tmp_path: Path) -> None:

@@ -215,6 +215,14 @@ def test_a_state_comes_out_as_the_tap_wrote_it(path: dict[str, Any], root: str) 
     assert land([schema("s"), record("s", 1), line], root, **path) == [value.encode()]
 
 
+@pytest.mark.parametrize("value", ['{"x":NaN,"y":1.10}', '{"x":"\\ud800","y":[-Infinity]}'])
+def test_a_state_that_only_python_reads_comes_out_too(
+    value: str, path: dict[str, Any], root: str
+) -> None:
+    line = f'{{"type": "STATE", "value": {value}}}'
+    assert land([schema("s"), record("s", 1), line], root, **path) == [value.encode()]
+
+
 def test_identical_states_come_out_once(path: dict[str, Any], root: str) -> None:
     chunks = [f"{schema('s')}\n".encode()] + [
         f"{record('s', number)}\n{state({'at': 'the same'})}\n".encode() for number in range(5)

@@ -162,3 +162,8 @@ def test_both_paths_agree_on_records_schema_and_hash() -> None:
     assert hashes(raw, "s") == hashes(mapped, "s")
     times = [[json.loads(line)["time_extracted"] for line in stored(r, "s")] for r in (raw, mapped)]
     assert times[0] == times[1]
+
+
+def test_a_property_may_have_a_schema_that_allows_all(path: dict[str, Any], root: str) -> None:
+    land([schema("s", keys=[], x=True), record("s", 1, x=[])], root, **path)
+    assert records(root, "s") == [{"id": 1, "x": []}]
