@@ -247,12 +247,18 @@ def test_a_target_that_goes_away_ends_it_quietly(tmp_path: Path) -> None:
     tap.stderr.close()
 
 
-def test_a_signal_ends_it_at_the_end_of_a_line_with_the_state(tmp_path: Path) -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_signal_ends_it_at_the_end_of_a_line_with_the_state(
+    tmp_path: Path, unbuffered: str
+) -> None:
     root = tmp_path / "lake"
     wide = [schema(), *(record(n % 3000, name="x" * 500) for n in range(5000))]
     land(root, [schema(), record(1)], wide)
     tap = subprocess.Popen(
-        command(tmp_path, config(root)), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        command(tmp_path, config(root)),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
     )
     assert tap.stdout is not None
     printed = tap.stdout.read(100_000)
