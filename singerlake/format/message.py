@@ -6,8 +6,10 @@ A line that is stored is the line that was sent. The one edit is `with_time`.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import datetime
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -16,9 +18,13 @@ from singerlake.format import times
 from singerlake.format.nesting import DEEPEST, is_too_deep
 from singerlake.format.schema import Schema
 
+Read = TypeVar("Read")
+
 STORED = frozenset({"RECORD", "ACTIVATE_VERSION"})
 """The message types that follow the SCHEMA message in a Singer file."""
 
+HEADROOM = 150
+"""Frames of Python's stack that a reader may have used up before it decodes a line."""
 
 LONGEST = 128 * 1024 * 1024
 """Bytes of a line that the lake takes: whoever reads it holds it in memory, a few times over."""
@@ -58,6 +64,21 @@ def decode(line: bytes) -> Envelope:
     if wire.type == "RECORD" and bytes(wire.record)[:1] != b"{":
         raise BadMessage(f"a RECORD message of stream {wire.stream!r} has no `record` object")
     return Envelope(wire.type, wire.stream or "", _in_utc(wire.time_extracted))
+
+
+def decode_to_store(line: bytes) -> Envelope:
+    """`decode`, for who stores the line: with headroom where it has enough brackets to need it."""
+    read = partial(decode, line)
+    return read() if line.count(b"{") + line.count(b"[") < HEADROOM else with_headroom(read)
+
+
+def with_headroom(read: Callable[[], Read], frames: int = HEADROOM) -> Read:
+    """Read on a deeper stack than those who read it again will have.
+
+    Up to Python 3.11 the stack's depth bounds how deeply JSON may be nested: what is taken here
+    can then be read from anywhere.
+    """
+    return with_headroom(read, frames - 1) if frames else read()
 
 
 def too_long() -> BadMessage:
@@ -135,6 +156,8 @@ def _decode_as_python_does(line: bytes) -> _Wire:
         return msgspec.convert(message, _Wire)
     except msgspec.ValidationError as error:
         raise BadMessage(f"not a Singer message: {error}") from None
+    except UnicodeEncodeError:
+        raise BadMessage("not a Singer message: half a surrogate pair outside its record") from None
 
 
 def _loads(line: bytes) -> dict[str, Any]:

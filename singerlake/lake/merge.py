@@ -110,7 +110,7 @@ def merge_files(
         )
         made = Merge(path=path, parts=tuple(parts), retired=replaced)
         reference = _write(store, keys, made, first.lowest_sequence, last.sequence)
-        store.create(keys.under(path), spool.data)
+        store.create(keys.under(path), spool.finish())
     return File(
         path=path,
         sequence=last.sequence,

@@ -81,7 +81,7 @@ class Spool:
     def __init__(self, path: Path, level: int, schema_line: bytes, origin: Origin) -> None:
         self._path, self._level = path, level
         self._memory = bytearray()
-        self._spilled = False
+        self._spilled = 0
         self._hash = hashlib.sha256()
         self._failure: BaseException | None = None
         self.bytes = 0
@@ -105,21 +105,37 @@ class Spool:
         self.bytes += len(member)
         self.raw_bytes += len(chunk)
         if self._spilled or len(self._memory) > IN_MEMORY:
-            # Opened anew each time, so that a thousand streams need no thousand descriptors.
-            try:
-                with self._path.open("ab") as file:
-                    file.write(self._memory)
-            except OSError as error:
-                raise ConfigError(
-                    f"temporary files cannot be written to {self._path.parent} "
-                    f"({error.strerror}): make room, or let TMPDIR name a disk that has it"
-                ) from error
-            self._memory.clear()
-            self._spilled = True
+            self._spill()
 
-    @property
-    def data(self) -> bytes | Path:
-        return self._path if self._spilled else bytes(self._memory)
+    def _spill(self) -> None:
+        # Opened anew each time, so that a thousand streams need no thousand descriptors.
+        try:
+            with self._path.open("ab" if self._spilled else "xb") as file:
+                self._require_whole(file.tell())
+                file.write(self._memory)
+        except OSError as error:
+            raise ConfigError(
+                f"temporary files cannot be written to {self._path.parent} "
+                f"({error.strerror}): make room, or let TMPDIR name a disk that has it"
+            ) from error
+        self._spilled += len(self._memory)
+        self._memory.clear()
+
+    def _require_whole(self, size: int) -> None:
+        """A file that was removed meanwhile must not begin again, without its first lines."""
+        if size != self._spilled:
+            raise ConfigError(
+                f"{self._path}: expected the {self._spilled} bytes that were written to this "
+                f"temporary file, found {size}; something removes or changes files there: let "
+                "TMPDIR name another folder. Nothing of it was committed"
+            )
+
+    def finish(self) -> bytes | Path:
+        """The bytes of the file, or the local file that holds them, whole."""
+        if not self._spilled:
+            return bytes(self._memory)
+        self._require_whole(self._path.stat().st_size if self._path.exists() else 0)
+        return self._path
 
     @property
     def checksum(self) -> str:
@@ -181,7 +197,7 @@ class OpenFile:
             schema_hash=self.schema_hash,
             summary=self.summary,
             opened=self.opened,
-            data=spool.data,
+            data=spool.finish(),
             bytes=spool.bytes,
             raw_bytes=spool.raw_bytes,
             checksum=spool.checksum,

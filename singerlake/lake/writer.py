@@ -19,6 +19,7 @@ import threading
 import uuid
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -151,7 +152,7 @@ class Writer:
             return None
         if b"\n" in line:
             raise BadMessage("expected a message on one line, found a line feed inside it")
-        envelope = message.decode(line)
+        envelope = message.decode_to_store(line)
         if envelope.type == "SCHEMA":
             self.schema(envelope.stream, line)
         elif envelope.type in message.STORED:
@@ -206,7 +207,8 @@ class Writer:
 
         None where the block is not plain: none of it was taken, and `write` takes its lines.
         """
-        summary = self._lane(stream).decoder.summarise(block)
+        decoder = self._lane(stream).decoder
+        summary = message.with_headroom(partial(decoder.summarise, block))
         if summary is None or len(block) > message.LONGEST:
             return None
         if summary.timed == 0:
@@ -321,13 +323,17 @@ class Writer:
         file, lane.open = lane.open, None
         if file is None:
             return
-        self._send(file)
-        self._register()
-        self._room.acquire()
-        lane.tail = self._uploads.submit(self._land, lane, file, lane.tail, self._registration)
-        lane.tail.add_done_callback(self._settled)
-        lane.tail.add_done_callback(lambda _: self._room.release())
-        self._commits.append(lane.tail)
+        try:
+            self._send(file)
+            self._register()
+            self._room.acquire()
+            lane.tail = self._uploads.submit(self._land, lane, file, lane.tail, self._registration)
+            lane.tail.add_done_callback(self._settled)
+            lane.tail.add_done_callback(lambda _: self._room.release())
+            self._commits.append(lane.tail)
+        except BaseException as failure:  # such as Ctrl-C in the wait: the file is nowhere now
+            self._failure = self._failure or failure
+            raise
 
     def _land(
         self,

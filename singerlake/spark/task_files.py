@@ -155,7 +155,8 @@ class TaskFiles:
         name = FileName(keys.stream, first, last, uuid.uuid4().hex[:8])
         path = key_names.file_path(job.schema.hash(), name)
         uploads.note(job.store, keys, job.id, path, job.writer_id, job.options.run_id)
-        job.store.create(keys.under(path), spool.data)
+        data = spool.finish()
+        job.store.create(keys.under(path), data)
         self._uploaded.append(
             File(
                 path=path,
@@ -171,6 +172,6 @@ class TaskFiles:
                 committed=job.time,
             )
         )
-        if isinstance(spool.data, Path):
-            spool.data.unlink()
+        if isinstance(data, Path):
+            data.unlink()
         self._spool, self._summary = None, Summary()

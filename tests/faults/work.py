@@ -107,7 +107,7 @@ def finished(numbers: tuple[int, ...], version: int, writer_id: str, at: int | N
         schema_hash=schema.hash(),
         summary=summary,
         opened=EPOCH,
-        data=spool.data,
+        data=spool.finish(),
         bytes=spool.bytes,
         raw_bytes=spool.raw_bytes,
         checksum=spool.checksum,

@@ -265,3 +265,9 @@ def test_the_time_spliced_in_is_utc_to_the_microsecond() -> None:
     assert message.with_time(b'{"type":"RECORD"}\r', moment) == (
         b'{"type":"RECORD","time_extracted":"2026-01-01T00:00:00.000000Z"}\r'
     )
+
+
+def test_half_a_surrogate_pair_outside_the_record_is_refused() -> None:
+    line = b'{"type":"RECORD","stream":"s","record":{"a":NaN},"time_extracted":"\\ud800"}'
+    with pytest.raises(BadMessage, match="surrogate"):
+        message.decode(line)

@@ -6,19 +6,23 @@ import errno
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from singerlake.errors import ConfigError, StoreError
+from singerlake.errors import BadMessage, ConfigError, StoreError
 from singerlake.format import compression
 from singerlake.lake import WriterOptions, open_on, spool
 from singerlake.lake.spool import Compressor
+from singerlake.lake.writer import Writer
 from singerlake.store import Store
 from tests.lake.faulty_store import UPLOAD, Intercepting, Result
 from tests.lake.landing import (
+    STREAM,
     TAP,
+    assert_clean,
     new_store,
     objects_in,
     options,
@@ -98,6 +102,9 @@ def test_a_disk_that_was_full_for_a_moment_leaves_no_hole_in_a_file(
         def __exit__(self, *_: object) -> None:
             self._file.close()
 
+        def tell(self) -> int:
+            return int(self._file.tell())
+
         def write(self, data: bytes) -> None:
             nonlocal spills
             spills += 1
@@ -109,7 +116,7 @@ def test_a_disk_that_was_full_for_a_moment_leaves_no_hole_in_a_file(
 
     def opening(path: Path, mode: str = "r", *rest: Any, **named: Any) -> Any:
         file = opened(path, mode, *rest, **named)
-        return FullOnce(file) if mode == "ab" else file
+        return FullOnce(file) if mode in ("ab", "xb") else file
 
     monkeypatch.setattr(spool, "IN_MEMORY", 1)
     monkeypatch.setattr(Path, "open", opening)
@@ -199,3 +206,76 @@ def test_a_second_commit_does_not_succeed_without_what_the_first_could_not_send(
             writer.commit()
     finally:
         writer.close()
+
+
+@pytest.mark.parametrize("more", [True, False], ids=["and it goes on", "at its end"])
+def test_a_temporary_file_that_somebody_removed_stops_the_commit(
+    more: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Begun anew, it would lack its first lines, and its row would tell of all."""
+    monkeypatch.setattr(spool, "IN_MEMORY", 1)
+    store = new_store()
+    writer = open_on(store, create=True).writer(TAP, options=options(spool_folder=tmp_path))
+    writer.write(schema_line())
+    for number in range(CHUNKS):
+        writer.write(record_line(number))
+    until(lambda: any(tmp_path.glob("*/*")))
+    (spilled,) = tmp_path.glob("*/*")
+    spilled.unlink()
+    with suppress(ConfigError):  # at the latest by the commit
+        for number in range(CHUNKS if more else 0):
+            writer.write(record_line(number))
+    for _ in range(2):
+        with pytest.raises(ConfigError, match="something removes or changes files there"):
+            writer.commit()
+    writer.close()
+    assert objects_in(store, ".singer.gz") == []
+
+
+def test_an_interrupt_while_a_file_waits_for_its_upload_stops_the_commit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The file was open no more, and on its way not yet: it would be missing."""
+    store = new_store()
+    writer = open_on(store, create=True).writer(TAP, options=options(max_file_records=1))
+    writer.write(schema_line())
+
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patches:
+        patches.setattr(writer._room, "acquire", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            writer.write(record_line(0))
+    with pytest.raises(KeyboardInterrupt):
+        writer.commit()
+    writer.close()
+    assert objects_in(store, ".singer.gz") == []
+
+
+def test_what_was_taken_can_be_read_from_deeper_in_the_stack() -> None:
+    store = new_store()
+    taken = 0
+    with open_on(store, create=True).writer(TAP, options=options()) as writer:
+        writer.write(schema_line())
+        for depth in (10, 500, *range(700, 1000, 5)):
+            nested = b"[" * depth + b"]" * depth
+            line = record_line(depth).replace(b'"record": {', b'"record": {"x": %s, ' % nested)
+            assert nested in line
+            taken += writer.append_records(STREAM, line) or _taken(writer, line)
+
+    def read(frames: int) -> int:
+        if frames:
+            return read(frames - 1)
+        return len(list(open_on(store).stream(TAP, STREAM).snapshot().records()))
+
+    assert taken > 1
+    assert read(60) == taken
+    assert_clean(store)
+
+
+def _taken(writer: Writer, line: bytes) -> int:
+    try:
+        return 0 if writer.write(line) is None else 1
+    except BadMessage:
+        return 0
