@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain
 
 from singerlake.errors import CorruptDocument, NotFound
@@ -11,7 +12,7 @@ from singerlake.format import catalogue, lock_record
 from singerlake.format import keys as key_names
 from singerlake.format.schema import Schema
 from singerlake.lake import fix as mending
-from singerlake.lake import inventory, registry
+from singerlake.lake import inventory, log, registry
 from singerlake.lake.check_stream import Examine, check_stream, in_threads
 from singerlake.lake.finding import CheckReport, Finding, Level
 from singerlake.lake.inventory import Inventory, StreamInventory
@@ -20,6 +21,17 @@ from singerlake.lake.parallel import Progress, Steps, no_progress
 from singerlake.store import Store, Stored
 
 DEFAULT_TIMES = LockTimes()
+_DOCUMENTS = frozenset(
+    {
+        "manifest-missing",
+        "manifest-corrupt",
+        "catalogue-missing",
+        "catalogue-corrupt",
+        "catalogue-stream",
+        "catalogue-hash",
+    }
+)
+"""Findings that files have to mend: where they cannot be read, they stay."""
 
 
 def check(
@@ -60,7 +72,24 @@ def check(
         report.findings.append(Finding(Level.NOTE, "foreign-object", key, message))
     if fix:
         report.fixed = mending.fix(store, found, report.findings, stale, times)
+        report.findings = _with_what_stayed(store, found, report.findings)
     return report
+
+
+def _with_what_stayed(store: Store, found: Inventory, findings: list[Finding]) -> list[Finding]:
+    """The findings, as not fixable where a document is no better after the mending: nothing can
+    be told from files that cannot be read."""
+    wrong = {one.key for one in findings if one.fixable and one.code in _DOCUMENTS}
+    if not wrong:
+        return findings
+    stayed = {finding.key for finding in _catalogues(store, found)}
+    for one in found.streams.values():
+        if one.keys.manifest in wrong:
+            try:
+                log.read_head(store, one.keys)
+            except (NotFound, CorruptDocument):
+                stayed.add(one.keys.manifest)
+    return [replace(one, fixable=one.fixable and one.key not in stayed) for one in findings]
 
 
 def _catalogues(store: Store, found: Inventory) -> Iterator[Finding]:

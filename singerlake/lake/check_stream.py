@@ -23,12 +23,14 @@ class Examination:
     """A file that has to be read to its end; it can be pickled, to be read elsewhere.
 
     `file` is the manifest's row of a committed file, or what a listing tells of an orphan;
-    `digest` is that of the schema version it should have.
+    `digest` is that of the schema version it should have. Without a manifest (`logged` is False)
+    a listed file is no orphan: it only has to be whole.
     """
 
     keys: StreamKeys
     file: File | ListedFile
     digest: str | None = None
+    logged: bool = True
 
     @property
     def bytes(self) -> int:
@@ -48,7 +50,7 @@ def examine(store: Store, examination: Examination) -> list[Finding]:
     """Read one file to its end, and say what is wrong with it."""
     if isinstance(examination.file, File):
         return check_file(store, examination.keys, examination.digest, examination.file)
-    return [_check_orphan(store, examination.keys, examination.file)]
+    return _check_listed(store, examination.keys, examination.file, examination.logged)
 
 
 def check_stream(
@@ -64,17 +66,9 @@ def check_stream(
         manifest = log.read_head(store, keys).manifest
         files = list(log.files(store, keys, manifest))
         segments = set(log.segment_paths(store, keys, manifest))
-    except NotFound:
-        if found.files:
-            message = f"{len(found.files)} files, and no manifest that orders them"
-            report.findings.append(
-                Finding(Level.ERROR, "manifest-missing", keys.manifest, message, fixable=True)
-            )
-        return
-    except CorruptDocument as error:
-        report.findings.append(
-            Finding(Level.ERROR, "manifest-corrupt", keys.manifest, str(error), fixable=True)
-        )
+    except (NotFound, CorruptDocument) as error:
+        report.findings += _without_log(found, error)
+        yield from (Examination(keys, file, logged=False) for file in found.files.values())
         return
     report.findings += _segments(store, keys, manifest.segments)
     report.findings += _sequences(keys, manifest, files)
@@ -112,6 +106,15 @@ def check_stream(
             report.findings.append(_unsure_orphan(keys, path, gone.lost))
         else:
             yield Examination(keys, listed)
+
+
+def _without_log(found: StreamInventory, error: NotFound | CorruptDocument) -> Iterator[Finding]:
+    key = found.keys.manifest
+    if isinstance(error, CorruptDocument):
+        yield Finding(Level.ERROR, "manifest-corrupt", key, str(error), fixable=True)
+    elif found.files:
+        message = f"{len(found.files)} files, and no manifest that orders them"
+        yield Finding(Level.ERROR, "manifest-missing", key, message, fixable=True)
 
 
 def _unsure_orphan(keys: StreamKeys, path: str, lost: set[str]) -> Finding:
@@ -226,12 +229,16 @@ def _as_in_name(name: FileName, moment: object) -> object:
     return moment
 
 
-def _check_orphan(store: Store, keys: StreamKeys, file: ListedFile) -> Finding:
+def _check_listed(store: Store, keys: StreamKeys, file: ListedFile, logged: bool) -> list[Finding]:
     key = keys.under(file.path)
     try:
         source.examine_listed(store, keys, file)
     except (CorruptFile, MissingFile) as error:
+        if not logged:
+            return [Finding(Level.ERROR, "file-corrupt", key, str(error))]
         message = f"no manifest names this file, and it cannot be read: {error}"
-        return Finding(Level.LEFTOVER, "orphan-corrupt", key, message)
+        return [Finding(Level.LEFTOVER, "orphan-corrupt", key, message)]
+    if not logged:
+        return []
     message = "no manifest names this file: its commit was interrupted, or is under way"
-    return Finding(Level.LEFTOVER, "orphan-file", key, message, fixable=True)
+    return [Finding(Level.LEFTOVER, "orphan-file", key, message, fixable=True)]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from singerlake.errors import Changed
+from singerlake.format import keys as key_names
 from singerlake.lake import commit, discovery, rebuild, repair, source
 from singerlake.lake.finding import Finding
 from singerlake.lake.inventory import Inventory, StreamInventory
@@ -40,7 +41,7 @@ def fix(
         copies = repair.repair_lake_document(store, found)
         done += ["registered the taps in the lake document", *_kept(copies)]
     done += [_remove_lock(store, key, lock) for key, lock in stale_locks.items()]
-    swept = store.sweep(SWEEP_AGE)
+    swept = store.sweep(SWEEP_AGE, key_names.ROOT)
     return done + ([f"removed {swept} leftovers of uploads"] if swept else [])
 
 
@@ -49,8 +50,10 @@ def _fix_stream(
 ) -> list[str]:
     keys = found.keys
     if keys.manifest in wrong:
-        rebuild.rebuild_stream(store, found)
-        return [f"rebuilt {keys.manifest}"]
+        report, _ = rebuild.rebuild_stream(store, found)
+        done = [f"rebuilt {keys.manifest}"] if report.streams else []
+        done += [f"gave new numbers to the files of {folder}" for folder in report.renumbered]
+        return done + [f"left out {error}" for error in report.skipped]
     done = []
     orphans = [file for file in found.files.values() if keys.under(file.path) in wrong]
     if orphans:
@@ -76,6 +79,7 @@ def _fix_catalogues(store: Store, found: Inventory) -> list[str]:
     for tap_id in sorted(found.tap_ids()):
         entries = discovery.catalogue_from_files(store, tap_id)
         copies += repair.repair_catalogue(store, tap_id, entries)
+        repair.rehash(store, tap_id)
     return ["registered the streams in their catalogues", *_kept(copies)]
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from singerlake.errors import CorruptDocument
+from singerlake.format import catalogue, times
 from singerlake.format import keys as key_names
-from singerlake.format import times
 from singerlake.format.catalogue import Entry
+from singerlake.format.schema import Schema
 from singerlake.lake import clock, discovery, inventory, registry
 from singerlake.lake.inventory import Inventory
 from singerlake.store import Store
@@ -28,6 +29,21 @@ def repair_catalogue(store: Store, tap_id: str, entries: dict[str, Entry]) -> li
         entries = {**discovery.catalogue_from_files(store, tap_id), **entries}
     registry.register_streams(store, tap_id, entries)
     return copies
+
+
+def rehash(store: Store, tap_id: str) -> None:
+    """Have each entry of a readable catalogue tell the hash of its own schema."""
+    entries = registry.read_catalogue(store, tap_id) or {}
+    schemas = {
+        name: Schema(entry["schema"], entry.get("key_properties") or ())
+        for name, entry in entries.items()
+    }
+    wrong = {
+        name: catalogue.entry(name, schema)
+        for name, schema in schemas.items()
+        if catalogue.schema_hash(entries[name]) != schema.hash()
+    }
+    registry.register_streams(store, tap_id, wrong)
 
 
 def repair_lake_document(store: Store, found: Inventory) -> list[str]:

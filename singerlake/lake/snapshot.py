@@ -44,7 +44,15 @@ class Snapshot:
     def schema_in_use(self) -> str:
         """The schema hash of the newest file, "" without files. It need not be the one that came
         last: an old one comes back where a tap is set back."""
-        return self.manifest.files[-1].schema_hash if self.manifest.files else ""
+        newest = self.newest_file()
+        return "" if newest is None else newest.schema_hash
+
+    def newest_file(self) -> File | None:
+        """Costs a request only where all files since the last segment are gone."""
+        files, segments = self.manifest.files, self.manifest.segments
+        if not files and segments:
+            files = tuple(self.files(Selection(since=segments[-1].first_sequence - 1)))
+        return files[-1] if files else None
 
     def files(self, selection: Selection = EVERYTHING) -> Iterator[File]:
         """The selected files, in commit order."""

@@ -171,16 +171,20 @@ def _missing(where: str) -> MissingFile:
 def entry(path: str, name: FileName, facts: Facts) -> File:
     """The manifest's entry for a file, as far as the file itself tells: no sequence yet."""
     summary, origin = facts.content.summary, facts.origin
+    first, last = summary.first or name.first, summary.last or name.last
+    if summary.timed < summary.records:
+        # The name tells of records that have no time, such as those of a merged file.
+        first, last = min(first, name.first), max(last, name.last)
     return File(
         path=path,
         sequence=0,
         records=summary.records,
         bytes=facts.bytes,
         raw_bytes=facts.content.raw_bytes,
-        first=summary.first or name.first,
-        last=summary.last or name.last,
+        first=first,
+        last=last,
         checksum=facts.checksum,
         writer_id=origin.writer_id if origin else "",
         run_id=origin.run_id if origin else "",
-        committed=summary.last or name.last,
+        committed=last,
     )

@@ -128,5 +128,8 @@ class Store(ABC):
         """Every object below the folder `prefix` (`""`: the root), sorted by key."""
 
     @abstractmethod
-    def sweep(self, older_than: timedelta) -> int:
-        """Remove what crashed writes left outside the listing; returns how many."""
+    def sweep(self, older_than: timedelta, folder: str) -> int:
+        """Remove what crashed writes left outside the listing; returns how many.
+
+        Unfinished uploads are removed below `folder` only: beside it they may be somebody else's.
+        """

@@ -72,8 +72,8 @@ class Counting(StoreWrapper):
     def list(self, prefix: str) -> Iterator[Listed]:
         return self._count("list").list(prefix)
 
-    def sweep(self, older_than: timedelta) -> int:
-        return self._count("sweep").sweep(older_than)
+    def sweep(self, older_than: timedelta, folder: str) -> int:
+        return self._count("sweep").sweep(older_than, folder)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"inner": self.inner}

@@ -79,7 +79,7 @@ class DryRun(StoreWrapper):
         rest = [row for row in self.inner.list(prefix) if self._place(row.key)[0] is self.inner]
         yield from sorted([*ours, *rest], key=lambda row: row.key)
 
-    def sweep(self, older_than: timedelta) -> int:
+    def sweep(self, older_than: timedelta, folder: str) -> int:
         return 0
 
     def _place(self, key: str) -> tuple[Store, str]:

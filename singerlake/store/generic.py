@@ -97,7 +97,7 @@ class FsspecStore(Store):
         rows = self._rows(check_prefix(prefix)[:-1])
         yield from sorted((row for row in rows if not is_hidden(row.key)), key=lambda row: row.key)
 
-    def sweep(self, older_than: timedelta) -> int:
+    def sweep(self, older_than: timedelta, folder: str) -> int:
         limit = datetime.now(timezone.utc) - older_than
         stale = [row.key for row in self._rows(_OWN_FOLDER) if row.modified < limit]
         for key in stale:

@@ -126,7 +126,7 @@ class LocalStore(Store):
             with _explained(self._root / start):
                 yield from disk.walk(self._root / start, start)
 
-    def sweep(self, older_than: timedelta) -> int:
+    def sweep(self, older_than: timedelta, folder: str) -> int:
         limit = time.time() - older_than.total_seconds()
         removed = 0
         if self._link(self._own):

@@ -85,7 +85,7 @@ class MemoryStore(Store):
             ]
         yield from sorted(rows, key=lambda row: row.key)
 
-    def sweep(self, older_than: timedelta) -> int:
+    def sweep(self, older_than: timedelta, folder: str) -> int:
         return 0
 
     def _put(self, key: str, data: bytes) -> str:

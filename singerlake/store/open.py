@@ -66,9 +66,14 @@ def _plain(value: Any) -> Any:
 
 
 def _file_path(url: str) -> str:
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise BadLocation(f"{url!r} is no URL ({error}); a file URL is file:///path") from None
     if parts.netloc not in ("", "localhost"):
         raise BadLocation(f"{public_url(url)} names a host; a file URL is file:///path")
+    if parts.query or parts.fragment:
+        raise BadLocation(f"{url!r}: in a file URL, ? is written %3F and # is written %23")
     return unquote(parts.path)
 
 
@@ -78,7 +83,10 @@ def _local(path: str, options: Mapping[str, Any]) -> Store:
     if options:
         names = ", ".join(sorted(map(str, options)))
         raise BadLocation(f"{path} is a local folder, which takes no storage_options ({names})")
-    return LocalStore(Path(path).expanduser())
+    try:
+        return LocalStore(Path(path).expanduser())
+    except RuntimeError:
+        raise BadLocation(f"{path}: nobody has that home; write the whole path") from None
 
 
 def _s3(url: str, options: Mapping[str, Any]) -> Store:

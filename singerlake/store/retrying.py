@@ -137,8 +137,8 @@ class Retrying(StoreWrapper):
         # Whole, because a page that fails in the middle cannot be asked for alone.
         yield from self._retry(f"list {prefix}", lambda: [*self.inner.list(prefix)])
 
-    def sweep(self, older_than: timedelta) -> int:
-        return self._retry("sweep", lambda: self.inner.sweep(older_than))
+    def sweep(self, older_than: timedelta, folder: str) -> int:
+        return self._retry("sweep", lambda: self.inner.sweep(older_than, folder))
 
     def _write(
         self,

@@ -115,14 +115,14 @@ class S3Store(Store):
         # Not every server lists in the order of the keys.
         yield from sorted(rows, key=lambda row: row.key)
 
-    def sweep(self, older_than: timedelta) -> int:
+    def sweep(self, older_than: timedelta, folder: str) -> int:
         limit = datetime.now(timezone.utc) - older_than
         probes = [row.key for row in self._rows(PROBE_PREFIX) if row.modified < limit]
         for key in probes:
             self._requests.remove(key)
         uploads = [
             (row["Key"], row["UploadId"])
-            for page in self._requests.pages("list_multipart_uploads", "")
+            for page in self._requests.pages("list_multipart_uploads", check_prefix(folder))
             for row in page.get("Uploads", [])
             if row["Initiated"] < limit
         ]

@@ -73,8 +73,8 @@ class TimeLimited(StoreWrapper):
     def list(self, prefix: str) -> Iterator[Listed]:
         yield from self._read(f"listing {prefix or '/'}", lambda: [*self.inner.list(prefix)])
 
-    def sweep(self, older_than: timedelta) -> int:
-        return self._write("sweeping", lambda: self.inner.sweep(older_than))
+    def sweep(self, older_than: timedelta, folder: str) -> int:
+        return self._write("sweeping", lambda: self.inner.sweep(older_than, folder))
 
 
 class _LimitedSource(FileSource):

@@ -50,5 +50,5 @@ class StoreWrapper(Store):
     def list(self, prefix: str) -> Iterator[Listed]:
         return self.inner.list(prefix)
 
-    def sweep(self, older_than: timedelta) -> int:
-        return self.inner.sweep(older_than)
+    def sweep(self, older_than: timedelta, folder: str) -> int:
+        return self.inner.sweep(older_than, folder)

@@ -76,8 +76,8 @@ class Intercepting(StoreWrapper):
     def list(self, prefix: str) -> Iterator[Listed]:
         return iter(self.around("list", prefix, lambda: [*self.inner.list(prefix)]))
 
-    def sweep(self, older_than: timedelta) -> int:
-        return self.around("sweep", "", lambda: self.inner.sweep(older_than))
+    def sweep(self, older_than: timedelta, folder: str) -> int:
+        return self.around("sweep", "", lambda: self.inner.sweep(older_than, folder))
 
 
 class Died(BaseException):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -34,12 +35,14 @@ from tests.lake.landing import (
     assert_clean,
     assert_once_each,
     codes,
+    edit,
     files_in,
     land,
     lock_key,
     new_store,
     numbers_in,
     objects_in,
+    overwrite,
     paths_in,
     record_line,
     schema_hash,
@@ -119,6 +122,43 @@ def test_an_orphan_that_cannot_be_read_is_reported_and_never_deleted() -> None:
     assert key in done.skipped[0]
     assert store.read(key + ".singer.gz")
     assert_once_each(store, 7)
+
+
+@pytest.mark.parametrize("break_log", [missing_manifest, corrupt_manifest])
+def test_without_a_log_a_file_that_cannot_be_read_is_named_and_stays_an_error(
+    break_log: Callable[[Store], None],
+) -> None:
+    store = healthy()
+    [first, *_] = objects_in(store, ".singer.gz")
+    overwrite(store, first, store.read(first).data[:-9])
+    break_log(store)
+    [code] = {"manifest-missing", "manifest-corrupt"} & set(codes(check(store, times=QUICK)))
+    assert codes(check(store, times=QUICK)) == ["file-corrupt", code]
+    report = check(store, fix=True, times=QUICK)
+    assert {one.code: one.fixable for one in report.findings} == {"file-corrupt": False, code: True}
+    assert any(line.startswith("left out ") and first in line for line in report.fixed)
+    assert codes(check(store, times=QUICK)) == ["orphan-corrupt"]
+
+
+def test_what_no_readable_file_can_mend_is_not_called_mended() -> None:
+    store = new_store()
+    land(store, [0])
+    [only] = objects_in(store, ".singer.gz")
+    overwrite(store, only, b"no gzip")
+    store.delete(KEYS.manifest)
+    edit(store, CATALOGUE, lambda body: body["streams"].clear())
+    report = check(store, fix=True, times=QUICK)
+    assert codes(report) == ["catalogue-stream", "file-corrupt", "manifest-missing"]
+    assert not any(finding.fixable for finding in report.findings)
+    assert not any(line.startswith("rebuilt") for line in report.fixed)
+
+
+def test_the_entry_of_a_stream_without_files_is_mended_from_itself() -> None:
+    store = new_store()
+    land(store, [])
+    edit(store, CATALOGUE, lambda body: body["streams"][0]["schema"].update(title="edited"))
+    assert codes(check(store, fix=True, times=QUICK)) == ["catalogue-hash"]
+    assert_clean(store)
 
 
 def test_a_lock_that_is_refreshed_is_in_use_and_one_that_is_not_is_stale() -> None:

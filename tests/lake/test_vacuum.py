@@ -391,3 +391,22 @@ def test_a_purge_that_dies_leaves_no_merge_to_be_taken_for_an_orphan(
         purge(Dying(lake.store), KEYS, timedelta(0), abandoned=timedelta(0))
     check(lake.store, fix=True)
     assert ids(lines(snapshot(lake))) == [0, 1]
+
+
+def test_records_without_a_time_keep_that_of_their_file_s_name() -> None:
+    """Files that other tools wrote may have such, and the merged file has both kinds."""
+    lake = new_lake()
+    land(lake, [10])
+    [file] = snapshot(lake).files()
+    schema, _ = list(snapshot(lake).lines(file))
+    untimed = b'{"type":"RECORD","stream":"orders","record":{"id":1}}'
+    name = "orders-20250101T000000.000000Z-20250101T000005.000000Z-0123abcd.singer"
+    lake.store.create(KEYS.under(f"{file.schema_hash}/{name}"), schema + b"\n" + untimed + b"\n")
+    rebuild(lake.store)
+    assert check(lake.store).findings == []
+    vacuum(lake.store, KEYS, VacuumOptions())
+    assert check(lake.store).findings == []
+    rebuild(lake.store)
+    assert check(lake.store).findings == []
+    [merged] = snapshot(lake).files()
+    assert merged.first.year == 2025

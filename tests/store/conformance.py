@@ -230,8 +230,8 @@ class StoreContract:
 
     def test_sweeps_nothing_that_is_listed(self, store: Store) -> None:
         store.create("a", b"1")
-        assert store.sweep(timedelta(days=1)) == 0
-        store.sweep(timedelta(seconds=-10))
+        assert store.sweep(timedelta(days=1), "") == 0
+        store.sweep(timedelta(seconds=-10), "")
         assert keys(store) == ["a"]
 
     def test_one_of_many_creates_wins(self, store: Store) -> None:

@@ -119,8 +119,8 @@ def test_sweeps_what_was_written_aside(tmp_path: Path) -> None:
     left = tmp_path / ".singerlake-tmp/left"
     left.parent.mkdir()
     left.touch()
-    assert store.sweep(timedelta(hours=1)) == 0
-    assert store.sweep(timedelta(seconds=-10)) == 1
+    assert store.sweep(timedelta(hours=1), "") == 0
+    assert store.sweep(timedelta(seconds=-10), "") == 1
     assert not left.exists()
 
 

@@ -68,7 +68,7 @@ def test_reading_makes_nothing(store: Store, root: Path) -> None:
     store.delete("a")
     assert [*store.list("")] == []
     assert store.folders("") == []
-    assert store.sweep(timedelta()) == 0
+    assert store.sweep(timedelta(), "") == 0
     assert not root.exists()
 
 
@@ -110,7 +110,7 @@ def test_sweeps_old_temporary_files(store: Store, root: Path) -> None:
     old.touch()
     new.touch()
     os.utime(old, (time.time() - 7200,) * 2)
-    assert store.sweep(timedelta(hours=1)) == 1
+    assert store.sweep(timedelta(hours=1), "") == 1
     assert not old.exists()
     assert new.exists()
 

@@ -56,6 +56,10 @@ def test_others(tmp_path: Path) -> None:
         ("nosuch://x/y", "nosuch://"),
         ("simplecache::s3://bucket", "simplecache"),
         ("file://host/path", "host"),
+        ("file:///lake#old", "%23"),
+        ("file:///lake?x=1", "%3F"),
+        ("file://[::1", "no URL"),
+        ("~nobody-has-this-name/lake", "home"),
         ("s3://", "bucket"),
     ],
 )

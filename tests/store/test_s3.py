@@ -134,12 +134,13 @@ def test_sweeps_probes_and_uploads(moto_server: S3Server) -> None:
     store = S3Store(f"s3://{bucket}/lake", moto_server.storage_options())
     client = moto_server.client()
     client.put_object(Bucket=bucket, Key="lake/.singerlake-probe-1", Body=b"")
-    client.create_multipart_upload(Bucket=bucket, Key="lake/a")
-    client.create_multipart_upload(Bucket=bucket, Key="other/a")
-    assert store.sweep(timedelta(seconds=-10)) == 2
+    for key in ("lake/raw/a", "lake/rawer/a", "lake/a", "other/raw/a"):
+        client.create_multipart_upload(Bucket=bucket, Key=key)
+    assert store.sweep(timedelta(seconds=-10), "raw") == 2
     assert "Contents" not in client.list_objects_v2(Bucket=bucket)
     uploads = client.list_multipart_uploads(Bucket=bucket)["Uploads"]
-    assert [row["Key"] for row in uploads] == ["other/a"]
+    left = sorted(row["Key"] for row in uploads)
+    assert left == ["lake/a", "lake/rawer/a", "other/raw/a"]
 
 
 def test_works_after_a_fork(store: S3Store) -> None:
