@@ -7,6 +7,7 @@ from dataclasses import replace
 import click
 
 from singerlake.cli.options import (
+    Span,
     command,
     json_option,
     require_tap_with_stream,
@@ -27,6 +28,7 @@ from singerlake.lake import check as run_check
 @click.option("--fix", is_flag=True, help="Mend what can be mended safely; deletes no records.")
 @click.option(
     "--stale-after",
+    type=Span("seconds"),
     default=LockTimes().stale_after,
     show_default=True,
     metavar="SECONDS",

@@ -26,6 +26,13 @@ GAP = 2
 """Between the columns of a table."""
 
 
+class _Console(Console):
+    """Leaves a closed pipe to the command, whose exit code says so; rich would exit with 1."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def is_terminal() -> bool:
     """Whether a person's screen is at the end of stdout."""
     return sys.stdout.isatty()
@@ -37,12 +44,12 @@ def output() -> Console:
     Colours are rich's business: it asks the terminal, NO_COLOR and FORCE_COLOR.
     """
     told = is_terminal() or "COLUMNS" in os.environ
-    return Console(width=None if told else PIPE_WIDTH, highlight=False)
+    return _Console(width=None if told else PIPE_WIDTH, highlight=False)
 
 
 def errors() -> Console:
     """Stderr."""
-    return Console(stderr=True, highlight=False)
+    return _Console(stderr=True, highlight=False)
 
 
 def say(*parts: str | Text) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import math
 from typing import Any
 
 import click
@@ -23,21 +22,6 @@ conf_option = click.option(
     metavar="KEY=VALUE",
     help="A setting of Spark. Example: --conf spark.executor.memory=4g",
 )
-
-
-class Hours(click.FloatRange):
-    """A span of time that dates can hold: from nothing to a hundred years."""
-
-    def __init__(self) -> None:
-        super().__init__(min=0, max=24 * 365 * 100)
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        hours: float = super().convert(value, param, ctx)
-        if math.isnan(hours):
-            self.fail(f"{value!r} is not a number of hours", param, ctx)
-        return hours
 
 
 def spark_module(name: str) -> Any:

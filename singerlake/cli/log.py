@@ -157,13 +157,14 @@ def _newest(snapshot: Snapshot, since: int | datetime | None, limit: int | None)
     wanted = window = last if limit is None else limit
     while True:
         start = max(lowest, last - window)
-        found = list(snapshot.files(Selection(since=start)))
+        found = [
+            (snapshot, file)
+            for file in snapshot.files(Selection(since=start))
+            if not isinstance(since, datetime) or file.committed >= since
+        ]
         if start == lowest or len(found) >= wanted:
-            break
+            return found if limit is None else found[-limit:]
         window *= 2  # gaps and merged files leave fewer files than numbers
-    moments = since if isinstance(since, datetime) else None
-    kept = [file for file in found if moments is None or file.committed >= moments]
-    return [(snapshot, file) for file in (kept if limit is None else kept[-limit:])]
 
 
 def _new(snapshot: Snapshot, seen: Seen) -> list[Commit]:

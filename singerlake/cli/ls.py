@@ -54,11 +54,11 @@ def ls(
       singerlake ls ./lake --stream orders
       singerlake ls ./lake --json | jq '.taps[].streams[].stream'
     """
-    if tap and only:
+    if tap is not None and only is not None:
         raise click.UsageError("TAP and --tap are one and the same: give one of them")
     lake = root.lake()
     with progress("reading manifests") as bar:
-        taps = _listed(lake, chosen(lake, tap or only, stream), bar)
+        taps = _listed(lake, chosen(lake, only if tap is None else tap, stream), bar)
     if as_json:
         print_json({"root": lake.store.url, "taps": taps})
     else:
@@ -103,6 +103,7 @@ def _stream(stream: Stream) -> dict[str, Any]:
     row |= {"last_sequence": None, "last_commit": None}
     try:
         snapshot = stream.snapshot()
+        newest = snapshot.newest_file()
     except (DamageError, InputError, UnsupportedFormat) as error:
         # What is in there nobody knows: zeros would say that there is nothing.
         return row | {"problem": str(error)}
@@ -114,7 +115,7 @@ def _stream(stream: Stream) -> dict[str, Any]:
         "records": totals.records,
         "bytes": totals.bytes,
         "last_sequence": manifest.last_sequence,
-        "last_commit": manifest.files[-1].committed if manifest.files else None,
+        "last_commit": None if newest is None else newest.committed,
     }
     if snapshot.by_listing:
         problem = f"{stream.store.url}/{snapshot.keys.manifest}: missing; `singerlake rebuild`"

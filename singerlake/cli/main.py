@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import logging
 import sys
@@ -28,6 +29,7 @@ CODES: tuple[tuple[type[SingerlakeError], int], ...] = (
     (BusyError, 4),
     (StoreError, 5),
 )
+_OUTPUT_FAILS = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 FAULT = 70
 """As sysexits.h has it for what a program itself did wrong."""
 
@@ -51,7 +53,11 @@ class _Commands(LazyGroup):
             ctx.exit(INTERRUPTED)
         except (click.ClickException, click.exceptions.Exit):
             raise
-        except Exception:
+        except Exception as error:
+            if isinstance(error, OSError) and error.errno in _OUTPUT_FAILS:
+                # Stores have errors of their own: this is where the output goes.
+                _complain(f"the output cannot be written: {error.strerror}")
+                ctx.exit(5)
             # Nor may Python end with 1.
             traceback.print_exc()
             _complain(

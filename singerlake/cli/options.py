@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from datetime import datetime
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, Literal
 
 import click
 
@@ -18,6 +19,23 @@ from singerlake.format.manifest import Manifest
 def command() -> Callable[[Callable[..., Any]], click.Command]:
     """As `click.command`, with the exit codes below the help."""
     return click.command(epilog=EXIT_CODES)
+
+
+class Span(click.FloatRange):
+    """A span of time that dates can hold: from nothing to a hundred years."""
+
+    def __init__(self, unit: Literal["hours", "seconds"]) -> None:
+        years = timedelta(days=365 * 100)
+        super().__init__(min=0, max=years / timedelta(**{unit: 1}))
+        self._unit = unit
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        span: float = super().convert(value, param, ctx)
+        if math.isnan(span):
+            self.fail(f"{value!r} is not a number of {self._unit}", param, ctx)
+        return span
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Answer in JSON, for scripts.")
@@ -46,9 +64,11 @@ def require_tap_with_stream(tap: str | None, stream: str | None) -> None:
 def _since(
     context: click.Context, parameter: click.Parameter, value: str | None
 ) -> int | datetime | None:
-    if value is None or (value.isascii() and value.isdigit()):
-        return None if value is None else int(value)
+    if value is None:
+        return None
     try:
+        if value.isascii() and value.isdigit():
+            return int(value)
         return times.in_utc(datetime.fromisoformat(value.upper().replace("Z", "+00:00")))
     except (ValueError, OverflowError):
         raise click.BadParameter(

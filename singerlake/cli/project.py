@@ -13,9 +13,9 @@ from rich.text import Text
 from singerlake.cli.complete import complete_stream, complete_tap
 from singerlake.cli.console import number, print_json, print_table, size, table
 from singerlake.cli.failures import Failures
-from singerlake.cli.jobs import Hours, conf_option, master_option, spark_module, spark_session
+from singerlake.cli.jobs import conf_option, master_option, spark_module, spark_session
 from singerlake.cli.name import shown
-from singerlake.cli.options import command, json_option
+from singerlake.cli.options import Span, command, json_option
 from singerlake.cli.progress import progress
 from singerlake.cli.root import Root, root_arguments
 from singerlake.cli.storage_options import options_of
@@ -86,7 +86,7 @@ FORMATS = ("parquet", "csv", "avro", "orc", "json")
 @click.option("--dry-run", is_flag=True, help="Only tell what would be read.")
 @click.option(
     "--grace",
-    type=Hours(),
+    type=Span("hours"),
     default=24.0,
     show_default=True,
     metavar="HOURS",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from singerlake.cli.failures import Failures
-from singerlake.errors import CorruptDocument, UnknownStream
+from singerlake.errors import BadName, CorruptDocument, UnknownStream
 from singerlake.lake import Lake, Stream, Tap
 from singerlake.lake.parallel import in_parallel
 
@@ -17,7 +17,7 @@ class Chosen:
 
     tap: Tap
     streams: tuple[Stream, ...]
-    problem: CorruptDocument | None = None
+    problem: CorruptDocument | BadName | None = None
 
 
 def chosen(lake: Lake, tap: str | None, stream: str | None) -> list[Chosen]:
@@ -51,6 +51,6 @@ def chosen_streams(
 def _of(tap: Tap, stream: str | None) -> Chosen:
     try:
         streams = tap.streams()
-    except CorruptDocument as error:
+    except (CorruptDocument, BadName) as error:
         return Chosen(tap, (), error)
     return Chosen(tap, tuple(one for one in streams if stream in (None, one.name)))

@@ -13,9 +13,10 @@ from rich.text import Text
 
 from singerlake.cli.console import number, plural, print_json, print_table, say, size, table
 from singerlake.cli.failures import Failures
-from singerlake.cli.jobs import Hours, conf_option, master_option, spark_module, spark_session
+from singerlake.cli.jobs import conf_option, master_option, spark_module, spark_session
 from singerlake.cli.name import shown
 from singerlake.cli.options import (
+    Span,
     apply_option,
     command,
     json_option,
@@ -52,7 +53,7 @@ Job = Callable[[StreamKeys], VacuumReport]
 @apply_option
 @click.option(
     "--grace",
-    type=Hours(),
+    type=Span("hours"),
     default=core.GRACE / timedelta(hours=1),
     show_default=True,
     metavar="HOURS",

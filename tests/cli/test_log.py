@@ -150,3 +150,13 @@ def test_without_a_manifest_nobody_knows_when_it_was_committed(root: Path) -> No
     assert [line.split()[0] for line in result.stdout.splitlines()[1:]] == ["?"] * 3
     assert f"{TAP} orders" in result.stderr
     assert "rebuild" in result.stderr
+
+
+def test_a_time_and_a_limit_where_a_writer_s_clock_is_late(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clock, "now", lambda: MONDAY - timedelta(days=9))
+    land(root, TAP, "orders", [7])
+    only = (root, "--tap", TAP, "--stream", "orders", "--since", "2026-11-03")
+    assert places(*only) == [("orders", 2), ("orders", 3)]
+    assert places(*only, "--limit", "1") == [("orders", 3)]

@@ -270,3 +270,35 @@ def test_a_fault_of_ours_is_no_finding(monkeypatch: pytest.MonkeyPatch, built: P
     assert result.exit_code == 70
     assert "ZeroDivisionError: a bug" in result.stderr
     assert "please report it" in result.stderr
+
+
+@pytest.mark.parametrize("words", [["ls"], ["check", "--tap", TAP], ["ls", "--json"]], ids=" ".join)
+def test_a_closed_pipe_has_an_exit_code_of_its_own(built: Path, words: list[str]) -> None:
+    """1 would say that problems were found."""
+    command = [sys.executable, "-m", "singerlake.cli", words[0], str(built), *words[1:]]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.wait(60) == 141
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no disk that is always full")
+@pytest.mark.parametrize("words", [["ls"], ["ls", "--json"]], ids=" ".join)
+def test_output_that_cannot_be_written_is_told_in_one_line(built: Path, words: list[str]) -> None:
+    command = [sys.executable, "-m", "singerlake.cli", words[0], str(built), *words[1:]]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert (done.returncode, "Traceback" in done.stderr) == (5, False)
+    assert "the output cannot be written: No space left on device" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["check", "--stale-after", "-5"],
+        ["check", "--stale-after", "nan"],
+        ["log", "--since", "9" * 5000],
+    ],
+)
+def test_numbers_that_mean_nothing_are_refused(built: Path, words: list[str]) -> None:
+    assert run(words[0], built, *words[1:]).exit_code == 2
