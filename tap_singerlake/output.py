@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
 
-import simplejson  # type: ignore[import-untyped]
 from singer_sdk.io_base import SingerWriter
 from singer_sdk.singerlib import Message
+
+from singerlake.plugin.exact_json import exact_json
+from singerlake.plugin.output import send
 
 
 class WholeLines(SingerWriter):
@@ -30,7 +30,7 @@ class WholeLines(SingerWriter):
         """Write blocks of whole lines. One that lacks its last line feed is given it."""
         for block in blocks:
             with self._uncut():
-                _send(block if block.endswith(b"\n") else block + b"\n")
+                send(block if block.endswith(b"\n") else block + b"\n")
 
     def between_lines(self, action: Callable[[], None]) -> None:
         """Do this now or, where a signal came in the midst of a line, when that is written."""
@@ -49,29 +49,3 @@ class WholeLines(SingerWriter):
         if self._waiting is not None:
             action, self._waiting = self._waiting, None
             action()
-
-
-def exact_json(message: object) -> str:
-    """As the SDK writes it, but NaN and Infinity stay what they are."""
-    text: str = simplejson.dumps(
-        message, use_decimal=True, allow_nan=True, separators=(",", ":"), default=_text
-    )
-    return text
-
-
-def _text(value: object) -> str:
-    return value.isoformat() if isinstance(value, datetime) else str(value)
-
-
-def _send(block: bytes) -> None:
-    """Hand over a block, behind whatever text was written before."""
-    sys.stdout.flush()
-    buffer = getattr(sys.stdout, "buffer", None)
-    if buffer is None:
-        sys.stdout.write(block.decode("utf-8"))
-        return
-    sent = buffer.write(block)
-    while sent < len(block):
-        # With PYTHONUNBUFFERED a write ends early where a signal comes.
-        sent += buffer.write(memoryview(block)[sent:])
-    buffer.flush()

@@ -53,8 +53,7 @@ def _hashes(snapshot: Snapshot, window: Window) -> frozenset[str] | None:
     if window.versions == "all":
         return None
     if window.versions == "latest":
-        # Not the highest number: an old version comes back when a tap is set back.
-        return frozenset(file.schema_hash for file in snapshot.manifest.files[-1:])
+        return frozenset({snapshot.schema_in_use})
     return frozenset(window.versions)
 
 

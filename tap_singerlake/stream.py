@@ -21,9 +21,10 @@ from singerlake.format.manifest import File
 from singerlake.format.schema import Schema
 from singerlake.lake import Selection, Snapshot
 from singerlake.lake import Stream as LakeSource
+from singerlake.plugin.exact_json import exact_json
 from tap_singerlake import plan
 from tap_singerlake.inputs import walkable
-from tap_singerlake.output import WholeLines, exact_json
+from tap_singerlake.output import WholeLines
 from tap_singerlake.settings import Window
 
 Opened = tuple[File, Iterator[bytes]]

@@ -20,7 +20,7 @@ from singer_sdk.helpers.capabilities import (
 from singerlake.errors import ConfigError, SingerlakeError
 from singerlake.lake import Lake, open_lake
 from singerlake.lake import Tap as LakeTap
-from singerlake.plugin_config import require_storage_options
+from singerlake.plugin.config import require_storage_options
 from singerlake.store import open_store
 from tap_singerlake import inputs, settings
 from tap_singerlake.output import WholeLines

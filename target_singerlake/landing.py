@@ -10,6 +10,7 @@ from collections import deque
 
 from singerlake.errors import ConfigError
 from singerlake.lake import Flush, Writer
+from singerlake.plugin.output import send
 
 PROGRESS_EVERY = 30.0
 """Seconds between two progress lines in the log."""
@@ -107,8 +108,7 @@ def _emit(state: bytes, log: logging.Logger) -> None:
     Raises `ConfigError` where somebody would, but it cannot be written.
     """
     try:
-        sys.stdout.write(state.decode("utf-8") + "\n")
-        sys.stdout.flush()
+        send(state + b"\n")
     except (BrokenPipeError, ValueError) as error:
         log.warning("nobody reads the STATE any more (%s); the records are committed", error)
         _mute_stdout()

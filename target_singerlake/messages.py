@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import logging
 import re
-from datetime import datetime
 from typing import Any
 
 import msgspec
-import simplejson  # type: ignore[import-untyped]
 from singer_sdk.exceptions import (
     InvalidJSONSchema,
     InvalidRecord,
@@ -21,6 +19,7 @@ from singer_sdk.singerlib.json import deserialize_json
 
 from singerlake.errors import BadMessage, InputError
 from singerlake.format import message
+from singerlake.plugin.exact_json import exact_json
 
 BAD_INPUT = (
     InputError,
@@ -44,15 +43,6 @@ class _State(msgspec.Struct):
 _states = msgspec.json.Decoder(_State)
 
 
-def _as_text(value: Any) -> str:
-    return value.isoformat() if isinstance(value, datetime) else str(value)
-
-
-_encoder = simplejson.JSONEncoder(
-    separators=(",", ":"), use_decimal=True, allow_nan=True, default=_as_text
-)
-
-
 def parsed(line: bytes) -> dict[str, Any]:
     """A line that `message.decode` took, as Python objects; decimals are exact.
 
@@ -66,12 +56,7 @@ def parsed(line: bytes) -> dict[str, Any]:
 
 
 def serialized(content: Any) -> bytes:
-    """JSON on one line, as the SDK writes it.
-
-    But `NaN` and `Infinity` stay, as Python's own json has them, where the SDK writes `null`.
-    """
-    text: str = _encoder.encode(content)
-    return text.encode()
+    return exact_json(content).encode()
 
 
 def state_value(line: bytes) -> bytes:

@@ -12,7 +12,6 @@ from typing import IO, Any, ClassVar
 from singer_sdk import Target
 from singer_sdk.configuration._dict_config import parse_environment_config
 from singer_sdk.exceptions import (
-    ConfigValidationError,
     MissingKeyPropertiesError,
     RecordsWithoutSchemaException,
 )
@@ -26,6 +25,7 @@ from singer_sdk.singerlib.encoding import GenericSingerReader
 
 from singerlake.errors import ConfigError, MissingKey, RecordBeforeSchema, SingerlakeError
 from singerlake.lake import open_lake
+from singerlake.plugin.config import require_storage_options
 from target_singerlake import batch, settings
 from target_singerlake.blocks import blocks
 from target_singerlake.landing import Landing
@@ -140,11 +140,7 @@ class TargetSingerlake(Target):
 
     def _validate_config(self, **kwargs: Any) -> list[str]:
         """Checks the storage options first: where they are wrong, the SDK would quote them."""
-        if not isinstance(self._config.get("storage_options"), dict | None):
-            raise ConfigValidationError(
-                "Config validation failed",
-                errors=['storage_options is not an object, such as {"key": …, "secret": …}'],
-            )
+        require_storage_options(self._config)
         return super()._validate_config(**kwargs)
 
     def setup_mapper(self) -> None:

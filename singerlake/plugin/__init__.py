@@ -1,0 +1,1 @@
+"""What the target and the tap share, beside the lake. Knows nothing of the Singer SDK."""
