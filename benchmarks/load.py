@@ -7,6 +7,7 @@ a full queue. LOAD_SECONDS says how long it takes; 600 is what the page shows.
 
 from __future__ import annotations
 
+import gc
 import json
 import math
 import multiprocessing
@@ -150,6 +151,7 @@ def write_until(
     server: S3Server, url: str, number: int, stream: str, begin: float, end: float, path: Path
 ) -> None:
     """In a process of its own. The moments are those of the machine's monotonic clock."""
+    gc.freeze()  # or the collector would write in, and so copy, all that is shared with the parent
     told = Told()
     store = Noting(S3Store(url, server.storage_options()))
     try:
