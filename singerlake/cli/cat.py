@@ -25,6 +25,7 @@ class _Raw(msgspec.Struct):
 
 
 _raw = msgspec.json.Decoder(_Raw)
+_python = json.JSONDecoder()
 
 
 @command()
@@ -103,8 +104,27 @@ def _record(line: bytes) -> bytes:
     try:
         return bytes(_raw.decode(line).record)
     except msgspec.DecodeError:
-        # What only Python's json reads, such as NaN, it also writes.
-        return json.dumps(message.record_of(line)).encode()
+        message.record_of(line)  # raises `BadMessage` for what Python's json does not read either
+        return _cut_out(line.decode())
+
+
+def _cut_out(text: str) -> bytes:
+    """The last `record` of a message that only Python's json reads, such as one with NaN."""
+    record, place = "", _after_space(text, text.index("{") + 1)
+    while text[place] != "}":
+        name, place = _python.raw_decode(text, place)
+        begin = _after_space(text, _after_space(text, place) + 1)  # behind the colon
+        _, end = _python.raw_decode(text, begin)
+        record = text[begin:end] if name == "record" else record
+        place = _after_space(text, end)
+        place = _after_space(text, place + 1) if text[place] == "," else place
+    return record.encode()
+
+
+def _after_space(text: str, place: int) -> int:
+    while text[place] in " \t\r\n":
+        place += 1
+    return place
 
 
 def _row(snapshot: Snapshot, file: File, line: bytes) -> bytes:

@@ -51,11 +51,24 @@ def test_messages_are_what_was_stored(built: Path) -> None:
     assert record["record"] == {"id": 0, "price": 1.1}
 
 
-def test_what_only_python_reads_is_printed_too(root: Path) -> None:
+@pytest.mark.parametrize(
+    "record",
+    [
+        '{"x": NaN}',
+        '{ "n":1.10, "z":-Infinity,"z2":1e2 , "n":[ ] }',
+        '{"record": {"x": NaN}, "}": "\\ud800"}',
+    ],
+)
+def test_what_only_python_reads_is_printed_as_it_was_sent(root: Path, record: str) -> None:
+    lines = [
+        b'{"type": "RECORD", "stream": "odd", "record": %s}' % record.encode(),
+        b' {"record" : %s , "stream":"odd","type":"RECORD"} ' % record.encode(),
+    ]
     with open_lake(root).writer(TAP) as writer:
         writer.write(b'{"type": "SCHEMA", "stream": "odd", "schema": {}}')
-        writer.write(b'{"type": "RECORD", "stream": "odd", "record": {"x": NaN}}')
-    assert said("cat", root, TAP, "odd") == '{"x": NaN}\n'
+        for line in lines:
+            writer.write(line)
+    assert said("cat", root, TAP, "odd") == f"{record}\n{record}\n"
 
 
 def test_a_terminal_is_spared_what_it_would_obey(
