@@ -181,7 +181,10 @@ class TargetSingerlake(Target):
         for name, setting in cls.config_jsonschema["properties"].items():
             one = {"properties": {name: setting}}
             try:
-                config |= parse_environment_config(one, cls._env_var_prefix)
+                found = parse_environment_config(one, cls._env_var_prefix)
+                if "number" in setting["type"] and name in found:
+                    found[name] = float(found[name])  # which the SDK leaves a text
+                config |= found
             except ValueError:
                 kind = " or ".join(each for each in setting["type"] if each != "null")
                 raise ConfigError(

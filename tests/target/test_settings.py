@@ -111,6 +111,7 @@ def test_settings_come_from_the_environment_too(tmp_path: Path) -> None:
         "TARGET_SINGERLAKE_LAKE_ROOT": str(tmp_path),
         "TARGET_SINGERLAKE_TAP_ID": TAP_ID,
         "TARGET_SINGERLAKE_MAX_FILE_RECORDS": "1",
+        "TARGET_SINGERLAKE_COMMIT_INTERVAL_SECONDS": "7.5",
     }
     outcome = run(LINES, None, tap_id=None, env=env, arguments=["--config", "ENV"])
     assert outcome.code == 0, outcome.log
