@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from singerlake.format.keys import escape
 from tests.site import lakes
@@ -51,6 +51,18 @@ def test_search_finds_streams_and_properties(opened: Opener, root: str) -> None:
     expect(page.locator("tr:target")).to_contain_text("address.city")
     page.get_by_role("combobox").fill("no such thing")
     expect(page.locator("#results")).to_have_text("Nothing has that name.")
+
+
+def test_what_was_typed_before_the_script_came_is_searched_too(opened: Opener, shop: Site) -> None:
+    page = opened(f"{shop.url}/index.html")
+    held: list[Route] = []
+    page.route("**/search.js", lambda route: held.append(route))
+    page.goto(f"{shop.url}/{ORDERS}", wait_until="commit")
+    page.get_by_role("combobox").fill("issu")
+    while not held:
+        page.wait_for_timeout(10)
+    held[0].continue_()
+    expect(page.get_by_role("option", name="issues")).to_be_visible()
 
 
 def test_with_the_keyboard_alone(opened: Opener, shop: Site) -> None:

@@ -18,7 +18,8 @@ from tests.spark.lakes import STREAM, TAP, land, record_line, schema_line
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Path:
-    """Ten files, one for each hour; only the eighth is still there, of a schema of its own."""
+    """Ten files, one for each hour, of which two are there: the first, and the eighth, of a schema
+    of its own."""
     for hour in range(10):
         properties = {"id": {"type": "integer"}, **({"x": {}} if hour == 7 else {})}
         record = record_line({"id": hour}, f"2026-01-01T{hour:02}:00:00Z")
@@ -42,7 +43,10 @@ def test_options_skip_files(spark: SparkSession, lake: Path) -> None:
     assert ids(read_stream(spark, lake, TAP, STREAM, since=7, until=8)) == [7]
     start, end = "2026-01-01T06:30:00Z", "2026-01-01T08:00:00Z"
     assert ids(read_stream(spark, lake, TAP, STREAM, start=start, end=end)) == [7]
-    assert ids(read_stream(spark, lake, TAP, STREAM, schema_versions="latest")) == [7]
+    eighth = [hash_of(lake, 8)]
+    assert ids(read_stream(spark, lake, TAP, STREAM, schema_versions=eighth)) == [7]
+    latest = read_stream(spark, lake, TAP, STREAM, schema_versions="latest", until=1)
+    assert ids(latest) == [0]
     with pytest.raises(PySparkException, match="it is not there"):
         ids(read_stream(spark, lake, TAP, STREAM, since=6, until=8))
 

@@ -174,4 +174,6 @@
       input.select();
     }
   });
+  // A quick hand has typed before this script was there.
+  if (document.activeElement === input && input.value) search();
 })();
