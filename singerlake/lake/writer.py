@@ -19,7 +19,6 @@ import threading
 import uuid
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -152,7 +151,7 @@ class Writer:
             return None
         if b"\n" in line:
             raise BadMessage("expected a message on one line, found a line feed inside it")
-        envelope = message.decode_to_store(line)
+        envelope = message.with_headroom(message.decode, line)
         if envelope.type == "SCHEMA":
             self.schema(envelope.stream, line)
         elif envelope.type in message.STORED:
@@ -207,8 +206,7 @@ class Writer:
 
         None where the block is not plain: none of it was taken, and `write` takes its lines.
         """
-        decoder = self._lane(stream).decoder
-        summary = message.with_headroom(partial(decoder.summarise, block))
+        summary = message.with_headroom(self._lane(stream).decoder.summarise, block)
         if summary is None or len(block) > message.LONGEST:
             return None
         if summary.timed == 0:
