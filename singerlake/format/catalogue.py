@@ -48,6 +48,11 @@ def entry(stream: str, schema: Schema) -> Entry:
     }
 
 
+def schema_of(stream_entry: Entry) -> Schema:
+    """The schema and keys that the entry holds."""
+    return Schema(stream_entry["schema"], tuple(stream_entry.get("key_properties") or ()))
+
+
 def schema_hash(stream_entry: Entry) -> str:
     """The hash of the schema that the entry holds; "" where it does not say."""
     for item in stream_entry.get("metadata", []):

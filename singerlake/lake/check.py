@@ -10,7 +10,6 @@ from itertools import chain
 from singerlake.errors import CorruptDocument, NotFound
 from singerlake.format import catalogue, lock_record
 from singerlake.format import keys as key_names
-from singerlake.format.schema import Schema
 from singerlake.lake import fix as mending
 from singerlake.lake import inventory, log, registry
 from singerlake.lake.check_stream import Examine, check_stream, in_threads
@@ -110,7 +109,7 @@ def _catalogues(store: Store, found: Inventory) -> Iterator[Finding]:
             message = f"stream {name!r} has files, and is not in it"
             yield Finding(Level.ERROR, "catalogue-stream", key, message, fixable=True)
         for name, entry in entries.items():
-            actual = Schema(entry["schema"], entry.get("key_properties") or ()).hash()
+            actual = catalogue.schema_of(entry).hash()
             if catalogue.schema_hash(entry) != actual:
                 said = catalogue.schema_hash(entry)
                 message = f"stream {name!r}: it says schema hash {said}, its schema has {actual}"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from concurrent.futures import Future
 
 from singerlake.errors import NotFound
+from singerlake.format import catalogue
 from singerlake.format import manifest as manifests
 from singerlake.format.catalogue import Entry
 from singerlake.format.keys import StreamKeys
-from singerlake.format.schema import Schema
 from singerlake.lake import discovery, log, registry
 from singerlake.store import Store
 
@@ -37,7 +37,7 @@ def register(
 
 def _refuse_collision(store: Store, keys: StreamKeys, entry: Entry) -> None:
     """Before the catalogue takes a schema that the commit would refuse."""
-    schema = Schema(entry["schema"], entry["key_properties"])
+    schema = catalogue.schema_of(entry)
     try:
         manifest = log.read_head(store, keys).manifest
     except NotFound:

@@ -6,7 +6,6 @@ from singerlake.errors import CorruptDocument
 from singerlake.format import catalogue, times
 from singerlake.format import keys as key_names
 from singerlake.format.catalogue import Entry
-from singerlake.format.schema import Schema
 from singerlake.lake import clock, discovery, inventory, registry
 from singerlake.lake.inventory import Inventory
 from singerlake.store import Store
@@ -34,10 +33,7 @@ def repair_catalogue(store: Store, tap_id: str, entries: dict[str, Entry]) -> li
 def rehash(store: Store, tap_id: str) -> None:
     """Have each entry of a readable catalogue tell the hash of its own schema."""
     entries = registry.read_catalogue(store, tap_id) or {}
-    schemas = {
-        name: Schema(entry["schema"], entry.get("key_properties") or ())
-        for name, entry in entries.items()
-    }
+    schemas = {name: catalogue.schema_of(entry) for name, entry in entries.items()}
     wrong = {
         name: catalogue.entry(name, schema)
         for name, schema in schemas.items()

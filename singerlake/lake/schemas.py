@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from singerlake.errors import BadMessage, BadName, CorruptFile, MissingFile
-from singerlake.format import message, singer_file
+from singerlake.format import catalogue, message, singer_file
 from singerlake.format.keys import FileName
 from singerlake.format.schema import Schema
 from singerlake.lake import registry, source
@@ -22,7 +22,7 @@ def schemas(snapshot: Snapshot, hashes: Iterable[str]) -> dict[str, Schema]:
     names for it. Only where that does not tell, the log is searched for another.
     """
     wanted = set(hashes)
-    found = {hashed: schema for hashed, schema in _newest(snapshot).items() if hashed in wanted}
+    found = {hashed: schema for hashed, schema in registered(snapshot).items() if hashed in wanted}
     versions = snapshot.manifest.versions
     paths = [versions[hashed].path for hashed in wanted - found.keys() if hashed in versions]
     for schema in in_parallel(partial(_in_file, snapshot), filter(None, paths)):
@@ -59,11 +59,11 @@ def _in_file(snapshot: Snapshot, path: str) -> Schema | None:
         return None
 
 
-def _newest(snapshot: Snapshot) -> dict[str, Schema]:
-    """What the catalogue has, by its hash."""
+def registered(snapshot: Snapshot) -> dict[str, Schema]:
+    """The schema that the catalogue has, by its hash."""
     keys = snapshot.keys
     entry = (registry.read_catalogue(snapshot.store, keys.tap_id) or {}).get(keys.stream)
     if entry is None:
         return {}
-    schema = Schema(entry["schema"], tuple(entry.get("key_properties") or ()))
+    schema = catalogue.schema_of(entry)
     return {schema.hash(): schema}

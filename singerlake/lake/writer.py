@@ -17,7 +17,9 @@ import socket
 import tempfile
 import threading
 import uuid
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -294,8 +296,14 @@ class Writer:
 
     def _send(self, file: OpenFile) -> None:
         self._buffered -= file.buffered
-        try:
+        with self._failing_for_good():
             file.send(self._compressor)
+
+    @contextmanager
+    def _failing_for_good(self) -> Iterator[None]:
+        """What is stopped half-way, by Ctrl-C as by an error, stops the writer."""
+        try:
+            yield
         except BaseException as failure:
             self._failure = self._failure or failure
             raise
@@ -321,7 +329,7 @@ class Writer:
         file, lane.open = lane.open, None
         if file is None:
             return
-        try:
+        with self._failing_for_good():  # until it is on its way, the file is nowhere
             self._send(file)
             self._register()
             self._room.acquire()
@@ -329,9 +337,6 @@ class Writer:
             lane.tail.add_done_callback(self._settled)
             lane.tail.add_done_callback(lambda _: self._room.release())
             self._commits.append(lane.tail)
-        except BaseException as failure:  # such as Ctrl-C in the wait: the file is nowhere now
-            self._failure = self._failure or failure
-            raise
 
     def _land(
         self,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timezone
 
 from singerlake.errors import BadName, DamageError, InputError, UnknownStream, UnsupportedFormat
-from singerlake.format import message, singer_file
+from singerlake.format import catalogue, message, singer_file
 from singerlake.format.catalogue import Entry
 from singerlake.format.manifest import File
 from singerlake.format.schema import Schema
@@ -138,7 +138,7 @@ def survey(stream: Stream, entry: Entry) -> StreamFacts:
     Damage is told among the problems. A store that does not answer is an error: a site that
     says nothing of half the lake is worse than yesterday's.
     """
-    schema = Schema(entry["schema"], tuple(entry.get("key_properties") or ()))
+    schema = catalogue.schema_of(entry)
     try:
         snapshot = stream.snapshot()
         tally = _Tally()

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from singerlake.errors import ConfigError, UnknownStream
 from singerlake.format.schema import Schema
-from singerlake.lake import discovery, registry, snapshot
+from singerlake.lake import discovery, snapshot
+from singerlake.lake.schemas import registered
 from singerlake.lake.schemas import schemas as stored_schemas
 from singerlake.lake.snapshot import Snapshot
 from singerlake.spark import json_schema, types
@@ -99,7 +100,7 @@ def chosen(stream: Snapshot, options: ReadOptions) -> dict[str, Schema]:
     """
     wanted = chosen_hashes(stream, options)
     found = _find(stream, wanted)
-    return {hashed: found[hashed] for hashed in wanted if hashed in found} or _registered(stream)
+    return {hashed: found[hashed] for hashed in wanted if hashed in found} or registered(stream)
 
 
 def chosen_hashes(stream: Snapshot, options: ReadOptions) -> list[str]:
@@ -134,19 +135,9 @@ def _find(stream: Snapshot, wanted: Sequence[str]) -> dict[str, Schema]:
     return found
 
 
-def _registered(stream: Snapshot) -> dict[str, Schema]:
-    """The schema that the catalogue has, by its hash."""
-    entries = registry.read_catalogue(stream.store, stream.keys.tap_id) or {}
-    entry = entries.get(stream.keys.stream)
-    if entry is None:
-        return {}
-    schema = Schema(entry["schema"], entry.get("key_properties") or ())
-    return {schema.hash(): schema}
-
-
 def of_stream(stream: Snapshot, options: ReadOptions) -> MergedSchema:
     """The merged schema of a stream; a column that falls back to text is said in the log."""
-    last = stream.schema_in_use or next(iter(_registered(stream)), None)
+    last = stream.schema_in_use or next(iter(registered(stream)), None)
     merged = merge(chosen(stream, options), options.numbers, last)
     for conflict in merged.conflicts:
         log.warning(
