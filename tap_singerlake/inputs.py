@@ -6,7 +6,31 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
+import msgspec
+from singer_sdk.singerlib import Catalog
+
 from singerlake.errors import ConfigError
+
+
+class _Metadata(msgspec.Struct):
+    breadcrumb: list[str]
+    metadata: dict[str, Any]
+
+
+class _Entry(msgspec.Struct):
+    """What the SDK looks into, and what it must find there."""
+
+    tap_stream_id: str
+    stream: str | None = None
+    key_properties: list[str] | None = None
+    replication_key: str | None = None
+    replication_method: str | None = None
+    schema: dict[str, Any] = {}
+    metadata: list[_Metadata] = []
+
+
+class _Catalog(msgspec.Struct):
+    streams: list[_Entry]
 
 
 def checked_state(state: Any) -> Any:
@@ -21,6 +45,24 @@ def checked_state(state: Any) -> Any:
             if not isinstance(bookmark, Mapping):
                 raise ConfigError(f"the state's bookmark of stream {stream!r} is no object")
     return state
+
+
+def checked_catalog(catalog: Any) -> Any:
+    """The same catalog, or the path of one, with schemas that the SDK can walk.
+
+    Raises `ConfigError` where its shape is another.
+    """
+    if catalog is None or isinstance(catalog, Catalog | str | PurePath):
+        return catalog
+    try:
+        msgspec.convert(catalog, _Catalog)
+    except msgspec.ValidationError as error:
+        raise ConfigError(
+            "the catalog is not of the shape that --discover writes, "
+            f'{{"streams": [{{"tap_stream_id": …, "schema": …, "metadata": …}}]}}: {error}'
+        ) from None
+    entries = [entry | {"schema": walkable(entry.get("schema"))} for entry in catalog["streams"]]
+    return catalog | {"streams": entries}
 
 
 def walkable(schema: object) -> dict[str, Any]:

@@ -49,9 +49,11 @@ class TapSingerlake(Tap):
         PluginCapabilities.STRUCTURED_LOGGING,
     ]
 
-    def __init__(self, *, state: Any = None, **kwargs: Any) -> None:
+    def __init__(self, *, state: Any = None, catalog: Any = None, **kwargs: Any) -> None:
         self._stopping = False
-        super().__init__(state=inputs.checked_state(state), **kwargs)
+        super().__init__(
+            state=inputs.checked_state(state), catalog=inputs.checked_catalog(catalog), **kwargs
+        )
 
     def discover_streams(self) -> list[LakeStream]:
         """The tap's streams, from its catalogue: one request."""

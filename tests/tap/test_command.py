@@ -196,6 +196,49 @@ def test_a_state_of_another_shape_is_told(
     assert "Traceback" not in done.log
 
 
+ENTRY = {"tap_stream_id": STREAM, "schema": {"type": "object"}, "metadata": []}
+
+
+@pytest.mark.parametrize(
+    ("catalog", "expected"),
+    [
+        ([], "Expected `object`, got `array`"),
+        ({}, "missing required field `streams`"),
+        ({"streams": {STREAM: ENTRY}}, "Expected `array`, got `object` - at `$.streams`"),
+        ({"streams": [STREAM]}, "Expected `object`, got `str` - at `$.streams[0]`"),
+        ({"streams": [{"stream": STREAM}]}, "missing required field `tap_stream_id`"),
+        ({"streams": [ENTRY | {"schema": 1}]}, "at `$.streams[0].schema`"),
+        ({"streams": [ENTRY | {"key_properties": "id"}]}, "at `$.streams[0].key_properties`"),
+        ({"streams": [ENTRY | {"metadata": {}}]}, "at `$.streams[0].metadata`"),
+        ({"streams": [ENTRY | {"metadata": [{}]}]}, "missing required field `breadcrumb`"),
+        (
+            {"streams": [ENTRY | {"metadata": [{"breadcrumb": [], "metadata": []}]}]},
+            "at `$.streams[0].metadata[0].metadata`",
+        ),
+    ],
+)
+def test_a_catalog_of_another_shape_is_told(
+    root: Path, tmp_path: Path, catalog: Any, expected: str
+) -> None:
+    path = tmp_path / "catalog.json"
+    path.write_text(json.dumps(catalog))
+    done = run(tmp_path, config(root), "--catalog", str(path))
+    assert (done.code, done.raw) == (1, b"")
+    assert "ConfigError: the catalog is not of the shape" in done.log
+    assert expected in done.log
+    assert "Traceback" not in done.log
+
+
+def test_a_catalog_with_odd_parts_in_its_schemas_is_taken(root: Path, tmp_path: Path) -> None:
+    """As another tap's discovery may have written it: `true` is a schema too."""
+    odd = {"type": "object", "properties": {"id": True, "name": None}}
+    path = tmp_path / "catalog.json"
+    path.write_text(json.dumps({"streams": [ENTRY | {"schema": odd}]}))
+    done = run(tmp_path, config(root), "--catalog", str(path))
+    assert done.code == 0, done.log
+    assert b'"RECORD"' in done.raw
+
+
 def test_secrets_are_never_printed(moto_server: S3Server, tmp_path: Path) -> None:
     bucket = moto_server.new_bucket()
     options = moto_server.storage_options()
