@@ -14,9 +14,11 @@ from singerlake.errors import ConfigError
 from singerlake.format import message
 
 BLOCK = 256 * 1024
-"""Enough lines at once for the quick decoder; more would only sit in memory."""
+"""Enough lines at once for the quick decoder. What it makes of more does not fit a processor's
+cache, and a STATE in between makes it decode the lines before it twice."""
 
-READ = 1024 * 1024
+PIPE = 1024 * 1024
+"""Bytes that the tap may be ahead, so that it need not wait for every block."""
 
 SHORT_WAIT = 0.05
 """Seconds to wait for a block to fill: a slow tap's STATE is not held back for longer."""
@@ -58,17 +60,19 @@ def _chunks(source: IO[Any], stopped: Callable[[], bool]) -> Iterator[bytes]:
         return
     _enlarge_pipe(descriptor)
     while not stopped():
-        held = bytearray()
+        held: list[bytes] = []
+        room = BLOCK
         ends = time.monotonic() + LONG_WAIT
-        while len(held) < BLOCK and _is_ready(descriptor, max(0.0, ends - time.monotonic())):
-            data = os.read(descriptor, READ)
+        while room and _is_ready(descriptor, max(0.0, ends - time.monotonic())):
+            data = os.read(descriptor, room)
             if not data:
-                yield bytes(held)
+                yield b"".join(held)
                 return
             if not held:
                 ends = time.monotonic() + SHORT_WAIT
-            held += data
-        yield bytes(held)
+            held.append(data)
+            room -= len(data)
+        yield b"".join(held)
 
 
 def _from_object(source: IO[Any], stopped: Callable[[], bool]) -> Iterator[bytes]:
@@ -89,10 +93,10 @@ def _is_ready(descriptor: int, seconds: float) -> bool:
 
 
 def _enlarge_pipe(descriptor: int) -> None:
-    """Fewer, larger reads; on Linux only, and only as far as the system allows."""
+    """On Linux only, and only as far as the system allows."""
     try:
         import fcntl
 
-        fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, READ)
+        fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, PIPE)
     except (ImportError, AttributeError, OSError):
         return

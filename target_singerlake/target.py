@@ -34,9 +34,9 @@ from target_singerlake.messages import BAD_INPUT
 from target_singerlake.raw import RawIntake
 from target_singerlake.sink import LakeSink
 
-SWITCH_INTERVAL = 0.001
-"""Seconds after which a thread that decodes lets another have its turn: Python's own is five times
-as long, and has the compressor wait."""
+SWITCH_INTERVAL = 0.0001
+"""Seconds after which a thread that decodes lets another have its turn: Python's own are fifty
+times as long, and have the compressor wait."""
 
 
 class TargetSingerlake(Target):

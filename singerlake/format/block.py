@@ -53,12 +53,12 @@ class RecordDecoder:
     """
 
     def __init__(self, stream: str, keys: Sequence[str] = ()) -> None:
-        self._stream = stream
         try:
-            decoder = _decoder(tuple(dict.fromkeys(keys)))
+            decoder = _decoder(stream, tuple(dict.fromkeys(keys)))
             self._decode: Callable[[bytes], Any] | None = decoder.decode
         except ValueError:
-            # A quote or a control character in a key's name, which a struct's field cannot have.
+            # A quote or a control character in a key's name, which a struct's field cannot have;
+            # or half a surrogate pair in the stream's.
             self._decode = None
 
     def summarise(self, block: bytes) -> Summary | None:
@@ -72,26 +72,22 @@ class RecordDecoder:
             if not block.isascii():
                 block.decode("utf-8")
             # Line by line, because `decode_lines` takes two objects on a line, and one on two.
-            records = list(map(self._decode, lines))
+            records = map(self._decode, lines)
+            moments = [at for record in records if (at := record.time_extracted) is not None]
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return None
-        if {record.stream for record in records} != {self._stream}:
-            return None
-        moments = [record.time_extracted for record in records]
-        if None in moments:
-            moments = [moment for moment in moments if moment is not None]
         if not moments:
-            return Summary(len(records))
+            return Summary(len(lines))
         try:
             first, last = times.in_utc(min(moments)), times.in_utc(max(moments))
         except OverflowError:
             return None
-        return Summary(len(records), len(moments), first, last)
+        return Summary(len(lines), len(moments), first, last)
 
 
 @lru_cache(maxsize=1024)
-def _decoder(keys: tuple[str, ...]) -> _Decoder:
-    """A decoder that skips everything but the envelope and the named keys.
+def _decoder(stream: str, keys: tuple[str, ...]) -> _Decoder:
+    """A decoder that skips everything but the envelope, of this stream, and the named keys.
 
     An empty struct still requires that `record` is an object. `type` is a field, because msgspec
     takes an object without the tag of a struct that stands alone. The structs hold no
@@ -105,7 +101,7 @@ def _decoder(keys: tuple[str, ...]) -> _Decoder:
         "RecordLine",
         [
             ("type", Literal["RECORD"]),
-            ("stream", str),
+            ("stream", Literal[stream]),
             ("record", record),
             ("time_extracted", _Time | None, None),
         ],

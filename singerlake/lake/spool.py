@@ -1,13 +1,14 @@
 """A Singer file while it is being written: lines in, gzip members out, memory bounded.
 
-Lines gather in a small buffer on the caller's thread. Whole chunks are compressed on another,
-into a spool that is memory at first and a local file once it grows.
+Lines gather in a small buffer on the caller's thread. From there they go to another in portions of
+some gzip members, into a spool that is memory at first and a local file once it grows.
 """
 
 from __future__ import annotations
 
 import hashlib
 import threading
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,6 +23,9 @@ from singerlake.format.schema import Schema
 CHUNK = 256 * 1024
 """Raw bytes in a gzip member: enough that compression loses half a percent by the split, and no
 more than a reader's block, so that damage is noticed before the block is handed on."""
+
+PORTION = 4 * CHUNK
+"""Raw bytes that go to the compressor at once: each time it has to wait for Python's lock."""
 
 IN_MEMORY = 64 * 1024
 """Compressed bytes of one file that stay in memory: most streams of most syncs are small."""
@@ -57,18 +61,19 @@ class Compressor:
         self._room = threading.Condition()
         self._waiting = 0
 
-    def submit(self, spool: Spool, chunk: bytes) -> Future[None]:
+    def submit(self, spool: Spool, chunks: Sequence[bytes]) -> Future[None]:
+        size = sum(map(len, chunks))
         with self._room:
             self._room.wait_for(lambda: self._waiting < WAITING)
-            self._waiting += len(chunk)
-        return self._thread.submit(self._run, spool, chunk)
+            self._waiting += size
+        return self._thread.submit(self._run, spool, chunks, size)
 
-    def _run(self, spool: Spool, chunk: bytes) -> None:
+    def _run(self, spool: Spool, chunks: Sequence[bytes], size: int) -> None:
         try:
-            spool.add(chunk)
+            spool.add(*chunks)
         finally:
             with self._room:
-                self._waiting -= len(chunk)
+                self._waiting -= size
                 self._room.notify()
 
     def close(self) -> None:
@@ -88,22 +93,23 @@ class Spool:
         self.raw_bytes = 0
         self.add(schema_line, name=str(origin))
 
-    def add(self, chunk: bytes, name: str = "") -> None:
-        """Add a member. After a failure every further one fails: the file would have a hole."""
+    def add(self, *chunks: bytes, name: str = "") -> None:
+        """Add a member for each chunk. After a failure every further call fails: the file would
+        have a hole."""
         if self._failure is not None:
             raise self._failure
         try:
-            self._add(chunk, name)
+            self._add(chunks, name)
         except BaseException as failure:
             self._failure = failure
             raise
 
-    def _add(self, chunk: bytes, name: str) -> None:
-        member = compression.member(chunk, self._level, name)
-        self._hash.update(member)
-        self._memory += member
-        self.bytes += len(member)
-        self.raw_bytes += len(chunk)
+    def _add(self, chunks: Sequence[bytes], name: str) -> None:
+        members = b"".join(compression.member(chunk, self._level, name) for chunk in chunks)
+        self._hash.update(members)
+        self._memory += members
+        self.bytes += len(members)
+        self.raw_bytes += sum(map(len, chunks))
         if self._spilled or len(self._memory) > IN_MEMORY:
             self._spill()
 
@@ -178,7 +184,7 @@ class OpenFile:
         self._raise_failure(wait=False)
         if self._buffer:
             self._sent += self.buffered
-            self._compressing = compressor.submit(self._spool, b"".join(self._buffer))
+            self._compressing = compressor.submit(self._spool, list(_chunks(self._buffer)))
             self._buffer = []
             self.buffered = 0
 
@@ -202,3 +208,16 @@ class OpenFile:
             raw_bytes=spool.raw_bytes,
             checksum=spool.checksum,
         )
+
+
+def _chunks(pieces: list[bytes]) -> Iterator[bytes]:
+    """The pieces joined to what a member holds. One that is longer is a member of its own."""
+    chunk: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        if chunk and size + len(piece) > CHUNK:
+            yield b"".join(chunk)
+            chunk, size = [], 0
+        chunk.append(piece)
+        size += len(piece)
+    yield b"".join(chunk)

@@ -45,7 +45,7 @@ from singerlake.lake.collision import require_one_schema
 from singerlake.lake.lock import LockTimes
 from singerlake.lake.log import Head
 from singerlake.lake.registration import register
-from singerlake.lake.spool import CHUNK, Compressor, OpenFile, Spool, Spooled
+from singerlake.lake.spool import CHUNK, PORTION, Compressor, OpenFile, Spool, Spooled
 from singerlake.store import Store
 
 BUFFERED = 32 * 1024 * 1024
@@ -130,6 +130,8 @@ class Writer:
         self._commits: list[Future[tuple[File, ...]]] = []
         self._failure: BaseException | None = None
         self._buffered = 0
+        # Only what the compressor has counts for the size of a file: small ones get it sooner.
+        self._portion = min(PORTION, max(CHUNK, self.options.max_file_bytes))
         self._opened_files = 0
         self._folder = tempfile.TemporaryDirectory(
             prefix="singerlake-", dir=self.options.spool_folder
@@ -195,7 +197,7 @@ class Writer:
         file = lane.open or self._open(lane)
         file.append(lines, summary)
         self._buffered += len(lines)
-        if file.buffered >= CHUNK:
+        if file.buffered >= self._portion:
             self._send(file)
         elif self._buffered > BUFFERED:
             opened = (lane.open for lane in self._lanes.values() if lane.open)

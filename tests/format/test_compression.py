@@ -205,10 +205,11 @@ def test_the_name_that_gzip_itself_writes_is_found() -> None:
     assert compression.origin(target.getvalue()) == "orders.singer"
 
 
-def test_the_trailer_is_that_of_the_standard() -> None:
+@pytest.mark.parametrize("level", LEVELS)
+def test_header_and_trailer_are_those_of_the_standard_without_time_or_system(level: int) -> None:
     data = b"some lines\n"
-    member = compression.member(data)
-    assert member[:4] == b"\x1f\x8b\x08\x00"
+    member = compression.member(data, level)
+    assert member[:10] == b"\x1f\x8b\x08" + bytes(6) + b"\xff"
     assert member[-8:] == zlib.crc32(data).to_bytes(4, "little") + len(data).to_bytes(4, "little")
 
 

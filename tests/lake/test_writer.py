@@ -31,7 +31,7 @@ from tests.lake.landing import (
 )
 
 OTHER = "customers"
-CHUNKS = 6000  # records: more than two chunks for the compressor
+PORTIONS = 24_000  # records: more than two portions for the compressor
 
 
 @pytest.mark.parametrize(
@@ -55,16 +55,16 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.001)
 
 
-def write_chunks(store: Store, all_sent: threading.Event) -> None:
-    """A file of several chunks; the event tells once each of them waits for the compressor."""
+def write_portions(store: Store, all_sent: threading.Event) -> None:
+    """A file of several portions; the event tells once each of them waits for the compressor."""
     with open_on(store, create=True).writer(TAP, options=options()) as writer:
         writer.write(schema_line())
-        for number in range(CHUNKS):
+        for number in range(PORTIONS):
             writer.write(record_line(number))
         all_sent.set()
 
 
-def test_a_chunk_that_could_not_be_compressed_stops_the_commit_though_later_ones_could(
+def test_a_portion_that_could_not_be_compressed_stops_the_commit_though_later_ones_could(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     store, all_sent, failed = new_store(), threading.Event(), threading.Event()
@@ -79,7 +79,7 @@ def test_a_chunk_that_could_not_be_compressed_stops_the_commit_though_later_ones
 
     monkeypatch.setattr(compression, "member", failing_once)
     with pytest.raises(MemoryError, match="on purpose"):
-        write_chunks(store, all_sent)
+        write_portions(store, all_sent)
     assert objects_in(store, ".singer.gz") == []
 
 
@@ -121,7 +121,7 @@ def test_a_disk_that_was_full_for_a_moment_leaves_no_hole_in_a_file(
     monkeypatch.setattr(spool, "IN_MEMORY", 1)
     monkeypatch.setattr(Path, "open", opening)
     with pytest.raises(ConfigError, match="No space left"):
-        write_chunks(store, all_sent)
+        write_portions(store, all_sent)
     assert spills >= 2
     assert objects_in(store, ".singer.gz") == []
 
@@ -217,13 +217,13 @@ def test_a_temporary_file_that_somebody_removed_stops_the_commit(
     store = new_store()
     writer = open_on(store, create=True).writer(TAP, options=options(spool_folder=tmp_path))
     writer.write(schema_line())
-    for number in range(CHUNKS):
+    for number in range(PORTIONS):
         writer.write(record_line(number))
     until(lambda: any(tmp_path.glob("*/*")))
     (spilled,) = tmp_path.glob("*/*")
     spilled.unlink()
     with suppress(ConfigError):  # at the latest by the commit
-        for number in range(CHUNKS if more else 0):
+        for number in range(PORTIONS if more else 0):
             writer.write(record_line(number))
     for _ in range(2):
         with pytest.raises(ConfigError, match="something removes or changes files there"):

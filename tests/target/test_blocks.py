@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import itertools
 import logging
+import zlib
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 from hypothesis import given
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 
 from singerlake.errors import UnknownStream
 from singerlake.lake import open_lake
+from singerlake.lake.spool import CHUNK
 from target_singerlake.blocks import blocks
 from target_singerlake.landing import Landing
 from target_singerlake.raw import RawIntake, _around_states
@@ -105,6 +108,32 @@ def test_any_interleaving_cut_anywhere_is_stored_as_it_was_sent(
         ]
         assert kept(in_blocks, stream) == kept(by_line, stream) == expected
     assert_clean(in_blocks)
+
+
+def test_what_comes_at_once_is_stored_in_members_of_the_size_that_the_spec_names(
+    tmp_path: Path,
+) -> None:
+    lines = [schema("a"), *(timed("a", number) for number in range(30_000))]
+    sent = tmp_path / "sent.jsonl"
+    sent.write_text("\n".join(lines) + "\n")
+    with sent.open("rb") as source:
+        land_in_blocks(str(tmp_path / "lake"), blocks(source, lambda: False))
+    (file,) = (tmp_path / "lake").rglob("*.singer.gz")
+    first, *others, last = members(file.read_bytes())
+    assert first == lines[0].encode() + b"\n"
+    assert len(others) >= 3, "too few lines to tell"
+    assert all(0.9 * CHUNK < len(member) <= CHUNK + len(lines[-1]) for member in others)
+    assert last.endswith(b"\n")
+
+
+def members(data: bytes) -> list[bytes]:
+    """The content of each gzip member."""
+    found = []
+    while data:
+        one = zlib.decompressobj(wbits=31)
+        found.append(one.decompress(data) + one.flush())
+        data = one.unused_data
+    return found
 
 
 def kept(root: str, stream: str) -> list[bytes]:
