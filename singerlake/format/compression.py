@@ -12,13 +12,15 @@ import bz2
 import io
 import struct
 from collections.abc import Iterator
+from functools import partial
 from itertools import chain
 from typing import BinaryIO, cast
 
-from isal import igzip, isal_zlib
+from isal import isal_zlib
 from zlib_ng import zlib_ng
 
 from singerlake.errors import CorruptFile
+from singerlake.format import inflate
 
 BLOCK = 256 * 1024
 """How many decompressed bytes a reader hands on at a time, unless more are asked for."""
@@ -73,39 +75,38 @@ def blocks(source: BinaryIO, compression: str, where: str, at_most: int = BLOCK)
     """The decompressed content in blocks of at most `at_most` bytes.
 
     `compression` is a file name's ending: `.gz`, `.bz2` or nothing. Raises `CorruptFile`,
-    which names `where`, after everything that could be read. That is also where a line has no
+    which names `where`, after everything before the damage. That is also where a line has no
     end: a few kilobytes can decompress to gigabytes.
     """
     unended = 0
-    with _reader(source, compression) as reader:
-        while True:
-            try:
-                block = reader.read(at_most)
-            except _DATA_ERRORS as error:
-                if isinstance(error, OSError) and error.errno is not None:
-                    raise
-                raise CorruptFile(
-                    f"{where}: expected whole {compression} data, found {error}; "
-                    "run `singerlake check` to see what is damaged"
-                ) from error
-            if not block:
-                return
-            feed = block.rfind(b"\n")
-            unended = unended + len(block) if feed < 0 else len(block) - feed - 1
-            if unended > LONGEST_LINE:
-                raise CorruptFile(
-                    f"{where}: expected lines, found one of more than {LONGEST_LINE} bytes; "
-                    "nothing that Singerlake writes has it"
-                )
-            yield block
+    decompressed = _decompressed(source, compression, at_most)
+    while True:
+        try:
+            block = next(decompressed, b"")
+        except _DATA_ERRORS as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise
+            raise CorruptFile(
+                f"{where}: expected whole {compression} data, found {error}; "
+                "run `singerlake check` to see what is damaged"
+            ) from error
+        if not block:
+            return
+        feed = block.rfind(b"\n")
+        unended = unended + len(block) if feed < 0 else len(block) - feed - 1
+        if unended > LONGEST_LINE:
+            raise CorruptFile(
+                f"{where}: expected lines, found one of more than {LONGEST_LINE} bytes; "
+                "nothing that Singerlake writes has it"
+            )
+        yield block
 
 
-def _reader(source: BinaryIO, compression: str) -> BinaryIO:
+def _decompressed(source: BinaryIO, compression: str, at_most: int) -> Iterator[bytes]:
     if compression == ".gz":
-        return cast(BinaryIO, igzip.open(source, "rb"))  # type: ignore[no-untyped-call]
-    if compression == ".bz2":
-        return cast(BinaryIO, bz2.BZ2File(source))
-    return source
+        return inflate.blocks(source, at_most)
+    reader = cast(BinaryIO, bz2.BZ2File(source)) if compression == ".bz2" else source
+    return iter(partial(reader.read, at_most), b"")
 
 
 def lines(chunks: Iterator[bytes]) -> Iterator[bytes]:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from isal import igzip
 
 from singerlake.errors import CorruptFile
-from singerlake.format import compression
+from singerlake.format import compression, inflate
 
 LEVELS = range(compression.FASTEST, compression.SMALLEST + 1)
 contents = st.binary(max_size=200) | st.builds(
@@ -98,6 +98,48 @@ def test_a_changed_byte_never_gives_other_data(kind: str) -> None:
             assert read(bytes(changed), kind) == data
         except CorruptFile:
             continue
+
+
+def read_until_damage(data: bytes, at_most: int) -> tuple[bytes, bool]:
+    """What is handed on, and whether an error follows."""
+    received: list[bytes] = []
+    try:
+        received.extend(compression.blocks(io.BytesIO(data), ".gz", "file", at_most))
+    except CorruptFile:
+        return b"".join(received), True
+    return b"".join(received), False
+
+
+@pytest.mark.parametrize("at_most", [100, compression.BLOCK])
+def test_all_before_a_damaged_member_is_handed_on_and_nothing_of_it(at_most: int) -> None:
+    """Whoever takes the lines has no way to take them back."""
+    parts = [b"".join(b"line %d of %d\n" % (n, part) for n in range(40)) for part in range(3)]
+    first, second, third = map(compression.member, parts)
+    damaged = 0
+    for position in range(len(second)):
+        changed = bytearray(second)
+        changed[position] ^= 0x10
+        received, failed = read_until_damage(first + changed + third, at_most)
+        assert received == (parts[0] if failed else b"".join(parts)), position
+        damaged += failed
+    assert damaged > len(second) - 20, "all but a few that say nothing in the header"
+
+
+def test_a_member_too_large_to_wait_for_comes_before_its_checksum() -> None:
+    data = random.Random(1).randbytes(2 * inflate.HELD)
+    changed = bytearray(compression.member(data))
+    changed[-8] ^= 1
+    received, failed = read_until_damage(bytes(changed), compression.BLOCK)
+    assert failed
+    assert len(received) > inflate.HELD
+    assert data.startswith(received)
+
+
+@pytest.mark.parametrize("zeros", [1, inflate.READ + 5])
+def test_zeros_that_pad_a_file_are_passed_over(zeros: int) -> None:
+    member = compression.member(b"line\n")
+    assert read(member + bytes(zeros)) == b"line\n"
+    assert read(member + bytes(zeros) + member) == b"line\nline\n"
 
 
 @pytest.mark.parametrize("kind", [".gz", ".bz2"])
