@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -13,7 +14,7 @@ import pytest
 from singerlake.format import manifest as manifests
 from tests.faults import ground, variant
 from tests.faults.crash_point import Ground, Setting, strike
-from tests.faults.fault import EVERY, Fault
+from tests.faults.fault import DEATHS, EVERY, Fault
 from tests.faults.result import Line
 from tests.faults.scale import scaled
 from tests.faults.truth import Shelf, Truth, Violation, visible
@@ -34,6 +35,13 @@ SUITE = "Crash points"
 SEEDS = scaled(1, 3)
 STEP = scaled(9, 1)
 """Of all faults at all requests, every so many-th is taken; another residue with each seed."""
+
+AT_EVERY_REQUEST = (
+    "the first commit of a lake, beside another",
+    "commits to a known stream, beside others",
+    "a rebuild without a manifest",
+)
+"""Where a share, too, has the process die before and after each request."""
 
 JOB = range(10, 14)
 
@@ -96,6 +104,14 @@ SETTINGS = {
 }
 
 
+def points(name: str, requests: int, seed: int) -> Iterable[tuple[int, Fault]]:
+    """Which fault strikes at which request."""
+    every = range(1, requests + 1)
+    some = itertools.islice(itertools.product(every, EVERY), seed % STEP, None, STEP)
+    deaths = itertools.product(every, DEATHS) if name in AT_EVERY_REQUEST else ()
+    return dict.fromkeys(itertools.chain(some, deaths))
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", SETTINGS)
@@ -110,8 +126,7 @@ def test_a_fault_at_any_request_breaks_no_promise(
         for seed in range(SEEDS):
             requests = strike(world, lake, Fault.NONE, 0, seed).requests
             assert requests > 5
-            points = itertools.product(range(1, requests + 1), EVERY)
-            for at, fault in itertools.islice(points, seed % STEP, None, STEP):
+            for at, fault in points(name, requests, seed):
                 try:
                     outcome = strike(world, lake, fault, at, seed)
                 except Violation as violation:
