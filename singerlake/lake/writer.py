@@ -155,7 +155,7 @@ class Writer:
             return None
         if b"\n" in line:
             raise BadMessage("expected a message on one line, found a line feed inside it")
-        envelope = message.with_headroom(message.decode, line)
+        envelope = message.decode(line)
         if envelope.type == "SCHEMA":
             self.schema(envelope.stream, line)
         elif envelope.type in message.STORED:
@@ -210,7 +210,7 @@ class Writer:
 
         None where the block is not plain: none of it was taken, and `write` takes its lines.
         """
-        summary = message.with_headroom(self._lane(stream).decoder.summarise, block)
+        summary = self._lane(stream).decoder.summarise(block)
         if summary is None or len(block) > message.LONGEST:
             return None
         if summary.timed == 0:
