@@ -41,10 +41,16 @@ class _Wire(msgspec.Struct):
 _decoder = msgspec.json.Decoder(_Wire)
 
 
-def decode(line: bytes) -> Envelope:
-    """The envelope of one line. Raises `BadMessage`, which never quotes the line's data."""
+def decode_sent(line: bytes) -> Envelope:
+    """The envelope of a line that the lake is to take. Raises `BadMessage`, as `decode` does, and
+    where it is too long; stored lines may be longer, by the time that was spliced in."""
     if len(line) > LONGEST:
         raise too_long()
+    return decode(line)
+
+
+def decode(line: bytes) -> Envelope:
+    """The envelope of one line. Raises `BadMessage`, which never quotes the line's data."""
     if is_deep_line(line):
         raise BadMessage(
             f"JSON of more than {DEEPEST_LINE} levels, the most that the lake takes: have the tap "

@@ -155,7 +155,7 @@ class Writer:
             return None
         if b"\n" in line:
             raise BadMessage("expected a message on one line, found a line feed inside it")
-        envelope = message.decode(line)
+        envelope = message.decode_sent(line)
         if envelope.type == "SCHEMA":
             self.schema(envelope.stream, line)
         elif envelope.type in message.STORED:

@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 
 from singerlake.errors import BadMessage, ConfigError, StoreError
-from singerlake.format import compression
+from singerlake.format import compression, message
+from singerlake.format.keys import StreamKeys
 from singerlake.format.nesting import DEEPEST_LINE
 from singerlake.lake import WriterOptions, open_on, spool
+from singerlake.lake.rebuild import rebuild
 from singerlake.lake.spool import Compressor
 from singerlake.lake.writer import Writer
 from singerlake.store import Store
@@ -275,6 +277,27 @@ def test_what_was_taken_can_be_read_from_deeper_in_the_stack() -> None:
 
     assert read(350) == 3
     assert_clean(store)
+
+
+@pytest.mark.parametrize("value", [b"1", b"NaN"], ids=["quick", "tolerant"])
+@pytest.mark.parametrize("as_block", [False, True])
+def test_the_longest_line_that_is_taken_can_be_read_with_its_time(
+    value: bytes, as_block: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(message, "LONGEST", 1000)
+    line = b'{"type":"RECORD","stream":"%s","record":{"id":%s}}' % (STREAM.encode(), value)
+    line = line.replace(b"{", b"{" + b" " * (1000 - len(line)), 1)
+    store = new_store()
+    with open_on(store, create=True).writer(TAP, options=options()) as writer:
+        writer.write(schema_line())
+        if not as_block or writer.append_records(STREAM, line) is None:
+            writer.write(line)
+        with pytest.raises(BadMessage, match="more than 1000 bytes"):
+            writer.write(line + b" ")
+    assert len(list(open_on(store).stream(TAP, STREAM).snapshot().records())) == 1
+    assert_clean(store)
+    store.delete(StreamKeys(TAP, STREAM).manifest)
+    assert rebuild(store).records == 1
 
 
 def _is_taken(writer: Writer, line: bytes) -> bool:
