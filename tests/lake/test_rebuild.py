@@ -53,6 +53,7 @@ from tests.lake.landing import (
     new_store,
     numbers_in,
     objects_in,
+    options,
     overwrite,
     paths_in,
     put_file,
@@ -173,6 +174,25 @@ def test_orphans_are_adopted_behind_what_is_known_in_the_order_of_their_records(
     assert numbers_in(store) == [*range(7), 59, 60, 3000]
     assert [file.sequence for file in files_in(store)] == list(range(1, 11))
     assert_clean(store)
+
+
+@pytest.mark.parametrize("manifest", ["missing", "older"])
+def test_files_with_the_same_times_keep_the_order_of_their_writer(manifest: str) -> None:
+    """Their names differ in a random suffix only, and a later record replaces an earlier one."""
+    store = new_store()
+    land(store, [0])
+    before = store.read(KEYS.manifest).data
+    same = record_line(7)
+    with open_on(store).writer(TAP, options=options(max_file_records=1)) as writer:
+        writer.write(schema_line())
+        for number in range(100, 115):
+            writer.write(same.replace(b'"id": 7', b'"id": %d' % number))
+    put_orphan(store, 3)  # without an origin
+    store.delete(KEYS.manifest)
+    if manifest == "older":
+        store.create(KEYS.manifest, before)
+    rebuild(store)
+    assert numbers_in(store) == [0, 3, *range(100, 115)]
 
 
 def test_a_file_that_changed_is_reported_and_described_anew() -> None:
