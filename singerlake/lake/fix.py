@@ -11,7 +11,7 @@ from datetime import timedelta
 
 from singerlake.errors import Changed
 from singerlake.format import keys as key_names
-from singerlake.lake import commit, discovery, rebuild, repair, source
+from singerlake.lake import commit, discovery, examined, rebuild, repair
 from singerlake.lake.finding import Finding
 from singerlake.lake.inventory import Inventory, StreamInventory
 from singerlake.lake.lock import LockTimes
@@ -57,12 +57,9 @@ def _fix_stream(
     done = []
     orphans = [file for file in found.files.values() if keys.under(file.path) in wrong]
     if orphans:
-        digests, entries = {}, []
-        for file in orphans:
-            facts = source.examine_listed(store, keys, file)
-            digests[file.schema_hash] = facts.content.schema.digest()
-            entries.append(source.entry(file.path, file.name, facts))
-        entries.sort(key=lambda entry: (entry.last, entry.first, entry.path))
+        reads = [examined.examine(store, keys, file) for file in orphans]
+        digests = examined.digests(keys, reads)
+        entries = [read.entry for read in sorted(reads, key=lambda read: read.place)]
         adopted = commit.adopt(store, keys, entries, digests, new_writer_id(), times)
         done += [f"adopted {keys.under(entry.path)}" for entry in adopted]
     if any(keys.under(path) in wrong for path in found.segments):

@@ -279,6 +279,19 @@ def test_a_folder_that_mixes_two_schemas_is_refused_and_nothing_is_changed(
     assert objects_in(store) == before
 
 
+def test_orphans_that_mix_two_schemas_are_not_adopted(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = new_store()
+    land(store, [0], version=3)
+    real = Schema.hash
+    monkeypatch.setattr(Schema, "hash", lambda self: schema_hash_one(real, self))
+    put_file(store, [schema_line(version=1), record_line(50)], [50])
+    put_file(store, [schema_line(version=2), record_line(51)], [51])
+    before = {key: store.read(key).data for key in objects_in(store)}
+    with pytest.raises(SchemaCollision, match="two different schemas share this hash"):
+        check(store, fix=True, times=QUICK)
+    assert {key: store.read(key).data for key in objects_in(store)} == before
+
+
 def schema_hash_one(real: Callable[[Any], str], schema: Any) -> str:
     """Pretend that versions 1 and 2 of the test's schema have the same hash."""
     found = real(schema)
