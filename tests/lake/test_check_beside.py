@@ -18,9 +18,11 @@ from singerlake.lake import Lake, check, open_on, rebuild
 from singerlake.lake.registry import read_catalogue, register_streams
 from singerlake.store import Store
 from tests.lake.broken_promises import LAKE
-from tests.lake.faulty_store import in_thread
+from tests.lake.faulty_store import Hooked, in_thread
 from tests.lake.landing import (
     QUICK,
+    STREAM,
+    TAP,
     assert_clean,
     assert_once_each,
     codes,
@@ -58,6 +60,31 @@ def three_streams() -> Store:
 
 def counts(store: Store) -> list[int]:
     return [len(list(Lake(store).stream(tap, stream).since(0))) for tap, stream in STREAMS]
+
+
+@pytest.mark.parametrize("reads", range(1, 9))
+def test_a_rebuild_that_writes_the_segments_anew_does_not_end_a_check(reads: int) -> None:
+    """However far the check has come with the segments of before."""
+    store = new_store()
+    land_each(store, range(12))
+    keys = StreamKeys(TAP, STREAM)
+    first = next(iter(Lake(store).stream(TAP, STREAM).since(0)))
+    asked = 0
+
+    def is_the_one(method: str, key: str) -> bool:
+        nonlocal asked
+        asked += method == "read" and "/_segments/" in key
+        return asked == reads
+
+    def lose_a_file_and_rebuild() -> None:
+        store.delete(keys.under(first.path))
+        rebuild(store)
+
+    beside = Hooked(store, is_the_one, lose_a_file_and_rebuild)
+    report = check(beside, times=QUICK)
+    assert beside.happened
+    assert "manifest-corrupt" not in codes(report)
+    assert_clean(store)
 
 
 @pytest.mark.parametrize("tap", ["tap-a", "tap-b"])
