@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
@@ -229,8 +230,8 @@ def check_file(store: Store, keys: StreamKeys, digest: str | None, file: File) -
         ("file-records", "records", file.records, found.records),
         ("file-times", "first record at", file.first, found.first),
         ("file-times", "last record at", file.last, found.last),
-        ("name-wrong", "first in the name", name.first, _as_in_name(name, found.first)),
-        ("name-wrong", "last in the name", name.last, _as_in_name(name, found.last)),
+        ("name-wrong", "first in the name", name.first, _as_in_name(name, key, found.first)),
+        ("name-wrong", "last in the name", name.last, _as_in_name(name, key, found.last)),
         ("merge-wrong", "sequences", *parts),
         ("stream-wrong", "stream", keys.stream, facts.content.stream),
         ("schema-wrong", "schema hash", file.schema_hash, facts.content.schema.hash()),
@@ -252,12 +253,11 @@ def _parts(store: Store, keys: StreamKeys, file: File) -> tuple[list[int], list[
     return list(range(file.lowest_sequence, file.sequence + 1)), told
 
 
-def _as_in_name(name: FileName, moment: object) -> object:
+def _as_in_name(name: FileName, key: str, moment: datetime) -> datetime:
     """Older names have whole seconds: compare with those."""
-    whole_seconds = name.first.microsecond == 0 == name.last.microsecond
-    if whole_seconds and hasattr(moment, "replace"):
-        return moment.replace(microsecond=0)
-    return moment
+    has_six_digits = key.endswith(f"/{name}")
+    whole_seconds = name.first.microsecond == 0 == name.last.microsecond and not has_six_digits
+    return moment.replace(microsecond=0) if whole_seconds else moment
 
 
 def _check_listed(store: Store, keys: StreamKeys, file: ListedFile, logged: bool) -> list[Finding]:
