@@ -73,9 +73,10 @@ class WriterOptions:
                 f"compression_level is {self.compression_level}: expected "
                 f"{compression.FASTEST} to {compression.SMALLEST}"
             )
-        for name in ("max_file_bytes", "uploads"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} is {getattr(self, name)}: expected 1 or more")
+        for name in ("max_file_bytes", "max_file_records", "uploads"):
+            number = getattr(self, name)
+            if number is not None and number < 1:
+                raise ConfigError(f"{name} is {number}: expected 1 or more")
 
 
 @dataclass
