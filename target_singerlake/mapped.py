@@ -60,7 +60,7 @@ class MappedIntake:
         """The SDK's sinks look after their own metrics."""
 
     def _take_line(self, line: bytes) -> None:
-        envelope = message.decode(line)
+        envelope = message.decode_sent(line)
         kind = envelope.type
         self.counts[kind] += 1
         if kind == "STATE":
@@ -75,7 +75,7 @@ class MappedIntake:
             raise RecordBeforeSchema("the message came before the stream's SCHEMA message")
         elif kind == "BATCH":
             for record in batch.record_lines(line, self._batch_parameters, self._pause):
-                message.decode(record)
+                message.decode_sent(record)
                 self._hand_over("RECORD", record)
         else:
             if kind == "ACTIVATE_VERSION":

@@ -138,7 +138,7 @@ class RawIntake:
     def _take_line(self, line: bytes) -> None:
         """One line of any kind, thoroughly."""
         try:
-            envelope = message.decode(line)
+            envelope = message.decode_sent(line)
             self.counts[envelope.type] += 1
             if envelope.type == "SCHEMA":
                 require_properties(line)

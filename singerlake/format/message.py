@@ -6,28 +6,18 @@ A line that is stored is the line that was sent. The one edit is `with_time`.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from datetime import datetime
-from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
 from singerlake.errors import BadMessage
 from singerlake.format import times
-from singerlake.format.nesting import DEEPEST, is_too_deep
+from singerlake.format.nesting import DEEPEST, DEEPEST_LINE, is_deep_line, is_too_deep
 from singerlake.format.schema import Schema
-
-Read = TypeVar("Read")
 
 STORED = frozenset({"RECORD", "ACTIVATE_VERSION"})
 """The message types that follow the SCHEMA message in a Singer file."""
-
-HEADROOM = 150
-"""Frames of Python's stack that a reader may have used up before it decodes a line."""
-
-SHALLOW, LONG = 500, 64 * 1024
-"""Brackets that can be nested however they stand; and bytes in which nobody counts them."""
 
 LONGEST = 128 * 1024 * 1024
 """Bytes of a line that the lake takes: whoever reads it holds it in memory, a few times over."""
@@ -51,10 +41,21 @@ class _Wire(msgspec.Struct):
 _decoder = msgspec.json.Decoder(_Wire)
 
 
-def decode(line: bytes) -> Envelope:
-    """The envelope of one line. Raises `BadMessage`, which never quotes the line's data."""
+def decode_sent(line: bytes) -> Envelope:
+    """The envelope of a line that the lake is to take. Raises `BadMessage`, as `decode` does, and
+    where it is too long; stored lines may be longer, by the time that was spliced in."""
     if len(line) > LONGEST:
         raise too_long()
+    return decode(line)
+
+
+def decode(line: bytes) -> Envelope:
+    """The envelope of one line. Raises `BadMessage`, which never quotes the line's data."""
+    if is_deep_line(line):
+        raise BadMessage(
+            f"JSON of more than {DEEPEST_LINE} levels, the most that the lake takes: have the tap "
+            "send flatter records"
+        )
     try:
         wire = _decoder.decode(line)
         _require_utf8(line)
@@ -67,21 +68,6 @@ def decode(line: bytes) -> Envelope:
     if wire.type == "RECORD" and bytes(wire.record)[:1] != b"{":
         raise BadMessage(f"a RECORD message of stream {wire.stream!r} has no `record` object")
     return Envelope(wire.type, wire.stream or "", _in_utc(wire.time_extracted))
-
-
-def with_headroom(read: Callable[[bytes], Read], lines: bytes) -> Read:
-    """Decode what is to be stored on a deeper stack than those who read it again will have.
-
-    Up to Python 3.11 the stack's depth bounds how deeply JSON may be nested: what is taken here
-    can then be read from anywhere.
-    """
-    # Counting takes a fifth of a microsecond where a line is short, going deeper some ten.
-    is_shallow = len(lines) < LONG and lines.count(b"{") + lines.count(b"[") < SHALLOW
-    return read(lines) if is_shallow else _deeper(partial(read, lines), HEADROOM)
-
-
-def _deeper(read: Callable[[], Read], frames: int) -> Read:
-    return _deeper(read, frames - 1) if frames else read()
 
 
 def too_long() -> BadMessage:

@@ -5,7 +5,18 @@ Python's json reads some hundred levels more than such code can walk through.
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 DEEPEST = 256
+"""Levels of a schema or a document."""
+
+DEEPEST_LINE = 512
+"""Levels of a line, its own braces included: the same for every Python that reads the lake. Up to
+3.11 a parser's levels and its callers' frames share one limit of a thousand."""
+
+_PORTION = 64 * 1024
+_STEPS = {ord("{"): 1, ord("["): 1, ord("}"): -1, ord("]"): -1}
+_OTHERS = bytes(set(range(256)) - _STEPS.keys())
 
 
 def is_too_deep(value: object) -> bool:
@@ -21,3 +32,24 @@ def is_too_deep(value: object) -> bool:
         if not level:
             return False
     return True
+
+
+def is_deep_line(line: bytes) -> bool:
+    """Whether a line of JSON has more levels than `DEEPEST_LINE`; of other lines it says nothing.
+
+    Measured without a parser, and only where there are brackets enough.
+    """
+    if len(line) <= 2 * DEEPEST_LINE or line.count(b"{") + line.count(b"[") <= DEEPEST_LINE:
+        return False
+    # Without the escapes every quote begins or ends a string.
+    plain = line.replace(b"\\\\", b"").replace(b'\\"', b"")
+    level = quotes = 0
+    for begin in range(0, len(plain), _PORTION):
+        pieces = plain[begin : begin + _PORTION].split(b'"')
+        brackets = b"".join(pieces[quotes % 2 :: 2]).translate(None, _OTHERS)
+        levels = list(accumulate(map(_STEPS.__getitem__, brackets), initial=level))
+        if max(levels) > DEEPEST_LINE:
+            return True
+        level = levels[-1]
+        quotes += len(pieces) - 1
+    return False

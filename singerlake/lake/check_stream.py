@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
+from typing import NamedTuple
 
 from singerlake.errors import CorruptDocument, CorruptFile, MissingFile, NotFound
 from singerlake.format import keys as key_names
@@ -63,14 +65,13 @@ def check_stream(
     keys = found.keys
     report.streams += 1
     try:
-        manifest = log.read_head(store, keys).manifest
-        files = list(log.files(store, keys, manifest))
-        segments = set(log.segment_paths(store, keys, manifest))
+        read = _read_log(store, keys)
     except (NotFound, CorruptDocument) as error:
         report.findings += _without_log(found, error)
         yield from (Examination(keys, file, logged=False) for file in found.files.values())
         return
-    report.findings += _segments(store, keys, manifest.segments)
+    manifest, files = read.manifest, read.files
+    report.findings += read.wrong_segments
     report.findings += _sequences(keys, manifest, files)
     rows = {file.path for file in files}
     if found.files.keys() - rows:
@@ -78,7 +79,7 @@ def check_stream(
         found.merges |= retired.list_merges(store, keys)
         found.notes = sorted({*found.notes, *uploads.notes(store, keys)}, key=lambda one: one.key)
     gone = retired.find(store, found, files)
-    known = segments | gone.replaced
+    known = read.segments | gone.replaced
     for path in found.segments:
         if path not in known:
             message = "no manifest names this segment: a commit was interrupted"
@@ -106,6 +107,37 @@ def check_stream(
             report.findings.append(_unsure_orphan(keys, path, gone.lost))
         else:
             yield Examination(keys, listed)
+
+
+class _Log(NamedTuple):
+    """A log, read to its end: `segments` are the paths of all that it reaches."""
+
+    manifest: Manifest
+    files: list[File]
+    segments: set[str]
+    wrong_segments: list[Finding]
+
+
+def _read_log(store: Store, keys: StreamKeys) -> _Log:
+    """Raises `NotFound` and `CorruptDocument`."""
+    head = log.read_head(store, keys)
+    try:
+        return _behind(store, keys, head.manifest)
+    except CorruptDocument:
+        now = log.read_head(store, keys)
+        if now.version == head.version:
+            raise
+        # A rebuild that replaced the manifest meanwhile may have deleted what that one named.
+        return _behind(store, keys, now.manifest)
+
+
+def _behind(store: Store, keys: StreamKeys, manifest: Manifest) -> _Log:
+    return _Log(
+        manifest,
+        list(log.files(store, keys, manifest)),
+        set(log.segment_paths(store, keys, manifest)),
+        list(_segments(store, keys, manifest.segments)),
+    )
 
 
 def _without_log(found: StreamInventory, error: NotFound | CorruptDocument) -> Iterator[Finding]:
@@ -198,8 +230,8 @@ def check_file(store: Store, keys: StreamKeys, digest: str | None, file: File) -
         ("file-records", "records", file.records, found.records),
         ("file-times", "first record at", file.first, found.first),
         ("file-times", "last record at", file.last, found.last),
-        ("name-wrong", "first in the name", name.first, _as_in_name(name, found.first)),
-        ("name-wrong", "last in the name", name.last, _as_in_name(name, found.last)),
+        ("name-wrong", "first in the name", name.first, _as_in_name(name, key, found.first)),
+        ("name-wrong", "last in the name", name.last, _as_in_name(name, key, found.last)),
         ("merge-wrong", "sequences", *parts),
         ("stream-wrong", "stream", keys.stream, facts.content.stream),
         ("schema-wrong", "schema hash", file.schema_hash, facts.content.schema.hash()),
@@ -221,12 +253,11 @@ def _parts(store: Store, keys: StreamKeys, file: File) -> tuple[list[int], list[
     return list(range(file.lowest_sequence, file.sequence + 1)), told
 
 
-def _as_in_name(name: FileName, moment: object) -> object:
+def _as_in_name(name: FileName, key: str, moment: datetime) -> datetime:
     """Older names have whole seconds: compare with those."""
-    whole_seconds = name.first.microsecond == 0 == name.last.microsecond
-    if whole_seconds and hasattr(moment, "replace"):
-        return moment.replace(microsecond=0)
-    return moment
+    has_six_digits = key.endswith(f"/{name}")
+    whole_seconds = name.first.microsecond == 0 == name.last.microsecond and not has_six_digits
+    return moment.replace(microsecond=0) if whole_seconds else moment
 
 
 def _check_listed(store: Store, keys: StreamKeys, file: ListedFile, logged: bool) -> list[Finding]:

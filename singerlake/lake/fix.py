@@ -11,7 +11,7 @@ from datetime import timedelta
 
 from singerlake.errors import Changed
 from singerlake.format import keys as key_names
-from singerlake.lake import commit, discovery, rebuild, repair, source
+from singerlake.lake import commit, examined, rebuild, repair
 from singerlake.lake.finding import Finding
 from singerlake.lake.inventory import Inventory, StreamInventory
 from singerlake.lake.lock import LockTimes
@@ -35,8 +35,7 @@ def fix(
     done: list[str] = []
     for one in found.streams.values():
         done += _fix_stream(store, one, keys, times)
-    if codes & {"catalogue-missing", "catalogue-corrupt", "catalogue-stream", "catalogue-hash"}:
-        done += _fix_catalogues(store, found)
+    done += _fix_catalogues(store, found, keys)
     if codes & {"lake-document-missing", "lake-document-corrupt", "lake-document-tap"}:
         copies = repair.repair_lake_document(store, found)
         done += ["registered the taps in the lake document", *_kept(copies)]
@@ -57,12 +56,9 @@ def _fix_stream(
     done = []
     orphans = [file for file in found.files.values() if keys.under(file.path) in wrong]
     if orphans:
-        digests, entries = {}, []
-        for file in orphans:
-            facts = source.examine_listed(store, keys, file)
-            digests[file.schema_hash] = facts.content.schema.digest()
-            entries.append(source.entry(file.path, file.name, facts))
-        entries.sort(key=lambda entry: (entry.last, entry.first, entry.path))
+        reads = [examined.examine(store, keys, file) for file in orphans]
+        digests = examined.digests(keys, reads)
+        entries = [read.entry for read in sorted(reads, key=lambda read: read.place)]
         adopted = commit.adopt(store, keys, entries, digests, new_writer_id(), times)
         done += [f"adopted {keys.under(entry.path)}" for entry in adopted]
     if any(keys.under(path) in wrong for path in found.segments):
@@ -74,12 +70,11 @@ def _fix_stream(
     return done
 
 
-def _fix_catalogues(store: Store, found: Inventory) -> list[str]:
-    copies = []
-    for tap_id in sorted(found.tap_ids()):
-        entries = discovery.catalogue_from_files(store, tap_id)
-        copies += repair.repair_catalogue(store, tap_id, entries)
-        repair.rehash(store, tap_id)
+def _fix_catalogues(store: Store, found: Inventory, wrong: set[str]) -> list[str]:
+    taps = [tap for tap in sorted(found.tap_ids()) if key_names.catalogue(tap) in wrong]
+    if not taps:
+        return []
+    copies = [copy for tap in taps for copy in repair.complete_catalogue(store, tap)]
     return ["registered the streams in their catalogues", *_kept(copies)]
 
 

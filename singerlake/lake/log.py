@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import partial
 
 from singerlake.errors import BadName, CorruptDocument, NotFound
-from singerlake.format import document
+from singerlake.format import document, times
 from singerlake.format import manifest as manifests
 from singerlake.format.keys import StreamKeys
 from singerlake.format.manifest import File, Manifest, Segment, SegmentContent
@@ -30,7 +30,7 @@ class Selection:
     """Which files of a log to give. Whole segments that hold none of them are not read.
 
     `since` and `until` are sequence numbers, after and up to; `start` and `end` are times of
-    records, from and before.
+    records, from and before. A time without a zone is taken to be UTC, as in a record.
     """
 
     since: int = 0
@@ -38,6 +38,12 @@ class Selection:
     start: datetime | None = None
     end: datetime | None = None
     schema_hashes: Collection[str] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("start", "end"):
+            moment = getattr(self, name)
+            if moment is not None and moment.tzinfo is None:
+                object.__setattr__(self, name, times.in_utc(moment))
 
     def may_hold(self, row: File | Segment) -> bool:
         if isinstance(row, File):

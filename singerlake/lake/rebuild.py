@@ -24,7 +24,6 @@ from singerlake.errors import (
     MissingFile,
     NotFound,
     OutcomeUnknown,
-    SchemaCollision,
 )
 from singerlake.format import catalogue
 from singerlake.format import manifest as manifests
@@ -34,15 +33,16 @@ from singerlake.format.manifest import File, Gap, Manifest, MergeRef, Segment, V
 from singerlake.format.schema import Schema
 from singerlake.lake import (
     commit,
+    examined,
     inventory,
     log,
     merge,
     registry,
     repair,
     retired,
-    source,
     uploads,
 )
+from singerlake.lake.examined import Examined
 from singerlake.lake.inventory import Inventory, ListedFile, StreamInventory
 from singerlake.lake.log import Head
 from singerlake.lake.parallel import Progress, Steps, in_parallel, no_progress
@@ -76,14 +76,6 @@ class RebuildReport:
     def add(self, other: RebuildReport) -> None:
         for item in fields(self):
             setattr(self, item.name, getattr(self, item.name) + getattr(other, item.name))
-
-
-@dataclass(frozen=True)
-class _Read:
-    """A file as it was read just now."""
-
-    entry: File
-    schema: Schema
 
 
 def rebuild(
@@ -134,7 +126,7 @@ def rebuild_stream(
     found.notes += uploads.notes(store, keys)
     reads, skipped = _read_all(store, found, steps)
     found.merges |= retired.list_merges(store, keys)
-    digests = _digests(keys, reads.values())
+    digests = examined.digests(keys, reads.values())
     writer_id = new_writer_id()
     for _ in range(ATTEMPTS):
         head, version = _head(store, keys)
@@ -173,17 +165,16 @@ def _is_in_place(store: Store, keys: StreamKeys, manifest: Manifest) -> bool:
 
 def _read_all(
     store: Store, found: StreamInventory, steps: Steps
-) -> tuple[dict[str, _Read], list[str]]:
+) -> tuple[dict[str, Examined], list[str]]:
     """Every readable file by its path, and what is wrong with the others."""
 
-    def read(file: ListedFile) -> _Read | str | None:
+    def read(file: ListedFile) -> Examined | str | None:
         try:
-            facts = source.examine_listed(store, found.keys, file)
+            return examined.examine(store, found.keys, file)
         except MissingFile:
             return None
         except CorruptFile as error:
             return str(error)
-        return _Read(source.entry(file.path, file.name, facts), facts.content.schema)
 
     reads, skipped = {}, []
     for outcome in in_parallel(read, found.files.values()):
@@ -193,20 +184,6 @@ def _read_all(
         elif outcome is not None:
             reads[outcome.entry.path] = outcome
     return reads, skipped
-
-
-def _digests(keys: StreamKeys, reads: Iterable[_Read]) -> dict[str, str]:
-    """Each hash's schema digest. Raises `SchemaCollision` where a folder mixes two schemas."""
-    digests: dict[str, str] = {}
-    for read in reads:
-        digest = read.schema.digest()
-        if digests.setdefault(read.entry.schema_hash, digest) != digest:
-            raise SchemaCollision(
-                f"{keys.folder}/{read.entry.schema_hash}: two different schemas share this hash, "
-                f"the second in {read.entry.path}; move one of the two sets of files out of the "
-                "lake, then run `singerlake rebuild` again. Nothing was changed"
-            )
-    return digests
 
 
 def _head(store: Store, keys: StreamKeys) -> tuple[Head | None, str | None]:
@@ -228,7 +205,7 @@ def _merged(
     store: Store,
     found: StreamInventory,
     head: Head | None,
-    reads: dict[str, _Read],
+    reads: dict[str, Examined],
     digests: dict[str, str],
     writer_id: str,
     report: RebuildReport,
@@ -267,9 +244,9 @@ def _orphans(
     found: StreamInventory,
     head: Head | None,
     kept: list[File],
-    reads: dict[str, _Read],
+    reads: dict[str, Examined],
 ) -> list[File]:
-    """The files that no row stands for, in the order of their last record."""
+    """The files that no row stands for, in the order in which they probably came."""
     keys = found.keys
     named = {file.path for file in kept}
     references: dict[str, MergeRef] = {}
@@ -286,12 +263,11 @@ def _orphans(
         # Without a manifest nothing tells what their jobs have committed: then they are taken.
         waiting = {note.file for note in found.notes}
         named |= gone.replaced | gone.uncommitted | waiting
-    entries = (
-        msgspec.structs.replace(read.entry, merge=references.get(path))
-        for path, read in reads.items()
-        if path not in named
-    )
-    return sorted(entries, key=lambda file: (file.last, file.first, file.path))
+    unnamed = [read for path, read in reads.items() if path not in named]
+    return [
+        msgspec.structs.replace(read.entry, merge=references.get(read.entry.path))
+        for read in sorted(unnamed, key=lambda read: read.place)
+    ]
 
 
 def _beside_segments(
@@ -341,7 +317,7 @@ def _refreshed(known: File, found: File, report: RebuildReport) -> File:
 
 
 def _versions(
-    base: Manifest, kept: list[File], reads: Iterable[_Read], digests: dict[str, str]
+    base: Manifest, kept: list[File], reads: Iterable[Examined], digests: dict[str, str]
 ) -> dict[str, Version]:
     """Known versions keep their numbers; new ones follow in the order of their first record."""
     named = {file.path for file in kept}
@@ -360,7 +336,7 @@ def _versions(
     return manifests.with_paths(versions, kept)
 
 
-def _newest_schema(manifest: Manifest, reads: dict[str, _Read]) -> Schema | None:
+def _newest_schema(manifest: Manifest, reads: dict[str, Examined]) -> Schema | None:
     for file in reversed(manifest.files):
         if file.path in reads:
             return reads[file.path].schema

@@ -24,13 +24,14 @@ def register(
         before.result()
     else:
         registry.register_taps(store, [tap_id])
-    known = registry.read_catalogue(store, tap_id)
-    if known is None:
-        # A catalogue of these alone would hide the tap's other streams from readers.
-        known, entries = {}, {**discovery.catalogue_from_files(store, tap_id), **entries}
+    listed = registry.read_catalogue(store, tap_id)
+    known = discovery.catalogue_from_files(store, tap_id) if listed is None else listed
     changed = {name: entry for name, entry in entries.items() if known.get(name) != entry}
     for name in changed.keys() & known.keys():
         _refuse_collision(store, StreamKeys(tap_id, name), changed[name])
+    if listed is None:
+        # A catalogue of these alone would hide the tap's other streams from readers.
+        changed = {**known, **entries}
     if changed:
         registry.register_streams(store, tap_id, changed)
 

@@ -85,14 +85,21 @@ def annotate(
 
 def register_streams(store: Store, tap_id: str, entries: Mapping[str, Entry]) -> None:
     """Have these entries in the tap's catalogue, in place of what those streams had."""
+    change_catalogue(store, tap_id, lambda known: {**known, **entries})
+
+
+def change_catalogue(
+    store: Store, tap_id: str, change: Callable[[dict[str, Entry]], dict[str, Entry]]
+) -> None:
+    """Change the entries of the tap's catalogue, which is made where it is missing."""
     key = key_names.catalogue(tap_id)
 
-    def change(data: bytes | None) -> bytes | None:
+    def in_document(data: bytes | None) -> bytes | None:
         known = {} if data is None else catalogue.decode(data, f"{store.url}/{key}")
-        changed = {**known, **entries}
+        changed = change(known)
         return catalogue.encode(tap_id, changed.values()) if changed != known else None
 
-    update(store, key, change)
+    update(store, key, in_document)
 
 
 def update(store: Store, key: str, change: Callable[[bytes | None], bytes | None]) -> None:

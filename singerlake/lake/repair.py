@@ -18,28 +18,45 @@ def repair_catalogue(store: Store, tap_id: str, entries: dict[str, Entry]) -> li
     catalogue that has to be made anew gets all the tap's streams, also those beside the given
     ones, because a reader does not look further than what a catalogue lists.
     """
-    copies = []
-    try:
-        missing = registry.read_catalogue(store, tap_id) is None
-    except CorruptDocument:
-        copies.append(_set_aside(store, key_names.catalogue(tap_id)))
-        missing = True
-    if missing:
+    copies = _without_unreadable_catalogue(store, tap_id)
+    if registry.read_catalogue(store, tap_id) is None:
         entries = {**discovery.catalogue_from_files(store, tap_id), **entries}
     registry.register_streams(store, tap_id, entries)
     return copies
 
 
-def rehash(store: Store, tap_id: str) -> None:
-    """Have each entry of a readable catalogue tell the hash of its own schema."""
-    entries = registry.read_catalogue(store, tap_id) or {}
-    schemas = {name: catalogue.schema_of(entry) for name, entry in entries.items()}
-    wrong = {
-        name: catalogue.entry(name, schema)
-        for name, schema in schemas.items()
-        if catalogue.schema_hash(entries[name]) != schema.hash()
-    }
-    registry.register_streams(store, tap_id, wrong)
+def complete_catalogue(store: Store, tap_id: str) -> list[str]:
+    """Have all the tap's streams with files in its catalogue; returns copies of what could not be
+    read.
+
+    An entry that agrees with itself stays: a writer at work may have registered a schema that is
+    newer than every file. One with another hash than its schema's is made again from the files, or
+    where there are none from its own schema.
+    """
+    copies = _without_unreadable_catalogue(store, tap_id)
+    from_files = discovery.catalogue_from_files(store, tap_id)
+
+    def change(known: dict[str, Entry]) -> dict[str, Entry]:
+        rehashed = {
+            name: catalogue.entry(name, catalogue.schema_of(entry)) for name, entry in known.items()
+        }
+        right = {
+            name: entry
+            for name, entry in known.items()
+            if catalogue.schema_hash(entry) == catalogue.schema_hash(rehashed[name])
+        }
+        return {**rehashed, **from_files, **right}
+
+    registry.change_catalogue(store, tap_id, change)
+    return copies
+
+
+def _without_unreadable_catalogue(store: Store, tap_id: str) -> list[str]:
+    try:
+        registry.read_catalogue(store, tap_id)
+    except CorruptDocument:
+        return [_set_aside(store, key_names.catalogue(tap_id))]
+    return []
 
 
 def repair_lake_document(store: Store, found: Inventory) -> list[str]:

@@ -73,9 +73,10 @@ class WriterOptions:
                 f"compression_level is {self.compression_level}: expected "
                 f"{compression.FASTEST} to {compression.SMALLEST}"
             )
-        for name in ("max_file_bytes", "uploads"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} is {getattr(self, name)}: expected 1 or more")
+        for name in ("max_file_bytes", "max_file_records", "uploads"):
+            number = getattr(self, name)
+            if number is not None and number < 1:
+                raise ConfigError(f"{name} is {number}: expected 1 or more")
 
 
 @dataclass
@@ -155,7 +156,7 @@ class Writer:
             return None
         if b"\n" in line:
             raise BadMessage("expected a message on one line, found a line feed inside it")
-        envelope = message.with_headroom(message.decode, line)
+        envelope = message.decode_sent(line)
         if envelope.type == "SCHEMA":
             self.schema(envelope.stream, line)
         elif envelope.type in message.STORED:
@@ -210,7 +211,7 @@ class Writer:
 
         None where the block is not plain: none of it was taken, and `write` takes its lines.
         """
-        summary = message.with_headroom(self._lane(stream).decoder.summarise, block)
+        summary = self._lane(stream).decoder.summarise(block)
         if summary is None or len(block) > message.LONGEST:
             return None
         if summary.timed == 0:

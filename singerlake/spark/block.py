@@ -2,7 +2,7 @@
 
 msgspec decodes the wanted members of every line into structs and passes over the others; the
 structs' members become arrays. What it would let pass is looked at here: two objects on a line,
-one object on two lines, bytes that are not UTF-8.
+one object on two lines, lines nested too deeply, bytes that are not UTF-8.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
+from singerlake.format.nesting import DEEPEST_LINE, is_deep_line
 from singerlake.spark.activation import ACTIVATE_VERSION
 from singerlake.spark.column import Members, column
 from singerlake.spark.json_text import MISFIT
@@ -102,7 +103,7 @@ class BlockParser:
 
 
 def _lines_of_objects(block: bytes) -> int | None:
-    """How many lines there are, if every one of them begins and ends like an object.
+    """How many lines there are, if every one of them begins and ends like an object, none too deep.
 
     Where the whole is also valid, and holds as many objects as lines, each line is one: between
     two braces that face away from each other, nothing but the end of an object can stand.
@@ -116,6 +117,9 @@ def _lines_of_objects(block: bytes) -> int | None:
     before = bytes_[feeds - 1]
     if (before == _RETURN).any():
         before = np.where(before == _RETURN, bytes_[feeds - 2], before)
-    if (before == _CLOSE).all() and (bytes_[feeds + 1] == _OPEN).all():
-        return int(feeds.size) + 1
-    return None
+    if not ((before == _CLOSE).all() and (bytes_[feeds + 1] == _OPEN).all()):
+        return None
+    longest = np.diff(feeds, prepend=-1, append=bytes_.size).max()
+    if longest > 2 * DEEPEST_LINE and any(map(is_deep_line, block.split(b"\n"))):
+        return None
+    return int(feeds.size) + 1

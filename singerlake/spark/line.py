@@ -8,9 +8,10 @@ from typing import Any
 import pyarrow as pa
 
 from singerlake.errors import BadMessage
+from singerlake.format.nesting import is_deep_line
 from singerlake.spark.activation import ACTIVATE_VERSION
 from singerlake.spark.convert import Converter, converter
-from singerlake.spark.json_text import members, normal
+from singerlake.spark.json_text import MISFIT, members, normal
 from singerlake.spark.types import LONG, TIMESTAMP
 from singerlake.spark.wanted import ROW_COLUMNS, ROW_TYPES, Rows, Wanted, about_row
 
@@ -59,6 +60,8 @@ class LineParser:
     def _row(self, line: bytes, about: set[str]) -> tuple[Values, list[str]] | None:
         """A record's values, and the names of those that do not fit; None for other messages."""
         try:
+            if is_deep_line(line):
+                raise ValueError(MISFIT)
             envelope = members(line)
             if envelope.get("type", b"").strip() == ACTIVATE_VERSION:
                 return None

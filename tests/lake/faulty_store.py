@@ -176,7 +176,9 @@ class Pausing(Intercepting):
 class Hooked(Intercepting):
     """Calls `hook` once, right after the first request of this kind has succeeded."""
 
-    def __init__(self, inner: Store, at: At, hook: Callable[[], object]) -> None:
+    def __init__(
+        self, inner: Store, at: Callable[[str, str], bool], hook: Callable[[], object]
+    ) -> None:
         super().__init__(inner)
         self._at, self._hook = at, hook
         self.happened = False

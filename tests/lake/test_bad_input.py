@@ -471,9 +471,12 @@ def test_two_schemas_with_one_hash_are_never_mixed_by_one_writer() -> None:
 
 
 @pytest.mark.usefixtures("_one_hash")
-def test_two_schemas_with_one_hash_leave_the_catalogue_alone() -> None:
+@pytest.mark.parametrize("has_catalogue", [True, False])
+def test_two_schemas_with_one_hash_leave_the_catalogue_alone(has_catalogue: bool) -> None:
     lake = open_on(new_store(), create=True)
     land(lake, version=1)
+    if not has_catalogue:
+        lake.store.delete(CATALOGUE)
     before = everything(lake.store)
     with pytest.raises(SchemaCollision):
         land(lake, version=2)

@@ -44,6 +44,7 @@ from tests.lake.landing import (
     objects_in,
     overwrite,
     paths_in,
+    put_file,
     record_line,
     schema_hash,
     schema_line,
@@ -260,6 +261,14 @@ def test_older_names_with_whole_seconds_are_right_and_wrong_ones_are_not() -> No
     store.create(f"{folder}/{STREAM}-20260101T000051Z-20260101T000051Z.singer.gz", data)
     check(store, fix=True, times=QUICK)
     assert set(codes(check(store, times=QUICK))) == {"name-wrong"}
+
+
+def test_a_name_with_six_digits_is_exact_though_they_are_zero() -> None:
+    store = healthy()
+    line = record_line(50).replace(b"50.000000Z", b"50.750000Z")
+    put_file(store, [schema_line(), line], [50])
+    check(store, fix=True, times=QUICK)
+    assert codes(check(store, times=QUICK)) == ["name-wrong", "name-wrong"]
 
 
 def test_an_adopted_file_tells_who_wrote_it() -> None:

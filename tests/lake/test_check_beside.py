@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from singerlake.errors import CommitConflict
+from singerlake.format import catalogue
 from singerlake.format import keys as key_names
 from singerlake.format.keys import StreamKeys
+from singerlake.format.message import decode_schema
 from singerlake.lake import Lake, check, open_on, rebuild
+from singerlake.lake.registry import read_catalogue, register_streams
 from singerlake.store import Store
 from tests.lake.broken_promises import LAKE
-from tests.lake.faulty_store import in_thread
+from tests.lake.faulty_store import Hooked, in_thread
 from tests.lake.landing import (
     QUICK,
+    STREAM,
+    TAP,
     assert_clean,
     assert_once_each,
     codes,
+    edit,
     land,
     land_each,
     new_store,
@@ -52,6 +60,54 @@ def three_streams() -> Store:
 
 def counts(store: Store) -> list[int]:
     return [len(list(Lake(store).stream(tap, stream).since(0))) for tap, stream in STREAMS]
+
+
+@pytest.mark.parametrize("reads", range(1, 9))
+def test_a_rebuild_that_writes_the_segments_anew_does_not_end_a_check(reads: int) -> None:
+    """However far the check has come with the segments of before."""
+    store = new_store()
+    land_each(store, range(12))
+    keys = StreamKeys(TAP, STREAM)
+    first = next(iter(Lake(store).stream(TAP, STREAM).since(0)))
+    asked = 0
+
+    def is_the_one(method: str, key: str) -> bool:
+        nonlocal asked
+        asked += method == "read" and "/_segments/" in key
+        return asked == reads
+
+    def lose_a_file_and_rebuild() -> None:
+        store.delete(keys.under(first.path))
+        rebuild(store)
+
+    beside = Hooked(store, is_the_one, lose_a_file_and_rebuild)
+    report = check(beside, times=QUICK)
+    assert beside.happened
+    assert "manifest-corrupt" not in codes(report)
+    assert_clean(store)
+
+
+@pytest.mark.parametrize("tap", ["tap-a", "tap-b"])
+def test_a_fix_leaves_alone_the_schema_that_a_writer_has_just_registered(
+    three_streams: Store, tap: str
+) -> None:
+    """Its first file is not committed yet: that of the newest file is older."""
+    newer = decode_schema(schema_line("one", version=2))
+    register_streams(three_streams, tap, {"one": catalogue.entry("one", newer)})
+    edit(three_streams, key_names.catalogue("tap-a"), _forget("two"))
+    report = check(three_streams, fix=True, times=QUICK)
+    assert "catalogue-stream" in codes(report)
+    assert_clean(three_streams)
+    assert catalogue.schema_of((read_catalogue(three_streams, tap) or {})["one"]) == newer
+    assert set(read_catalogue(three_streams, "tap-a") or {}) == {"one", "two"}
+
+
+def _forget(stream: str) -> Callable[[Any], object]:
+    def change(body: Any) -> None:
+        body.pop("document_checksum", None)
+        body["streams"] = [one for one in body["streams"] if one["stream"] != stream]
+
+    return change
 
 
 @pytest.mark.parametrize("work", ["fix", "rebuild"])

@@ -53,6 +53,7 @@ from tests.lake.landing import (
     new_store,
     numbers_in,
     objects_in,
+    options,
     overwrite,
     paths_in,
     put_file,
@@ -175,6 +176,25 @@ def test_orphans_are_adopted_behind_what_is_known_in_the_order_of_their_records(
     assert_clean(store)
 
 
+@pytest.mark.parametrize("manifest", ["missing", "older"])
+def test_files_with_the_same_times_keep_the_order_of_their_writer(manifest: str) -> None:
+    """Their names differ in a random suffix only, and a later record replaces an earlier one."""
+    store = new_store()
+    land(store, [0])
+    before = store.read(KEYS.manifest).data
+    same = record_line(7)
+    with open_on(store).writer(TAP, options=options(max_file_records=1)) as writer:
+        writer.write(schema_line())
+        for number in range(100, 115):
+            writer.write(same.replace(b'"id": 7', b'"id": %d' % number))
+    put_orphan(store, 3)  # without an origin
+    store.delete(KEYS.manifest)
+    if manifest == "older":
+        store.create(KEYS.manifest, before)
+    rebuild(store)
+    assert numbers_in(store) == [0, 3, *range(100, 115)]
+
+
 def test_a_file_that_changed_is_reported_and_described_anew() -> None:
     store = healthy()
     changed_file(store)
@@ -257,6 +277,19 @@ def test_a_folder_that_mixes_two_schemas_is_refused_and_nothing_is_changed(
     with pytest.raises(SchemaCollision, match="two different schemas share this hash"):
         rebuild(store)
     assert objects_in(store) == before
+
+
+def test_orphans_that_mix_two_schemas_are_not_adopted(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = new_store()
+    land(store, [0], version=3)
+    real = Schema.hash
+    monkeypatch.setattr(Schema, "hash", lambda self: schema_hash_one(real, self))
+    put_file(store, [schema_line(version=1), record_line(50)], [50])
+    put_file(store, [schema_line(version=2), record_line(51)], [51])
+    before = {key: store.read(key).data for key in objects_in(store)}
+    with pytest.raises(SchemaCollision, match="two different schemas share this hash"):
+        check(store, fix=True, times=QUICK)
+    assert {key: store.read(key).data for key in objects_in(store)} == before
 
 
 def schema_hash_one(real: Callable[[Any], str], schema: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 
 import msgspec
 import pytest
@@ -19,6 +20,7 @@ from singerlake.format import manifest as manifests
 from singerlake.format import schema as schemas
 from singerlake.format.keys import StreamKeys
 from singerlake.lake import Bookmark, LockTimes, check, log, rebuild
+from singerlake.lake.log import Selection
 from singerlake.store import MemoryStore
 
 TAP = "tap-x--test"
@@ -49,6 +51,15 @@ def land(lake: Lake, *numbers: int) -> None:
         writer.write(schema_line())
         for number in numbers:
             writer.write(record_line(number))
+
+
+def test_a_selection_by_times_without_a_zone_takes_them_for_utc(lake: Lake) -> None:
+    land(lake, 1)
+    land(lake, 2)
+    snapshot = lake.stream(TAP, "orders").snapshot()
+    moment = datetime(2026, 1, 1, 0, 0, 2)
+    assert [file.sequence for file in snapshot.files(Selection(start=moment))] == [2]
+    assert [file.sequence for file in snapshot.files(Selection(end=moment))] == [1]
 
 
 def test_a_bookmark_gives_what_was_committed_since(lake: Lake) -> None:

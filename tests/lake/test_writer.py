@@ -13,8 +13,11 @@ from typing import Any
 import pytest
 
 from singerlake.errors import BadMessage, ConfigError, StoreError
-from singerlake.format import compression
+from singerlake.format import compression, message
+from singerlake.format.keys import StreamKeys
+from singerlake.format.nesting import DEEPEST_LINE
 from singerlake.lake import WriterOptions, open_on, spool
+from singerlake.lake.rebuild import rebuild
 from singerlake.lake.spool import Compressor
 from singerlake.lake.writer import Writer
 from singerlake.store import Store
@@ -41,6 +44,7 @@ PORTIONS = 24_000  # records: more than two portions for the compressor
         {"compression_level": 10},
         {"uploads": 0},
         {"max_file_bytes": 0},
+        {"max_file_records": 0},
     ],
 )
 def test_options_out_of_range_are_refused_by_name(options: dict[str, Any]) -> None:
@@ -255,27 +259,50 @@ def test_an_interrupt_while_a_file_waits_for_its_upload_stops_the_commit(
 
 def test_what_was_taken_can_be_read_from_deeper_in_the_stack() -> None:
     store = new_store()
-    taken = 0
+    deepest = DEEPEST_LINE - len(["message", "record"])
     with open_on(store, create=True).writer(TAP, options=options()) as writer:
         writer.write(schema_line())
-        for depth in (10, 500, *range(700, 1000, 5)):
+        for depth in (deepest, deepest + 1):
             nested = b"[" * depth + b"]" * depth
             line = record_line(depth).replace(b'"record": {', b'"record": {"x": %s, ' % nested)
             assert nested in line
-            taken += writer.append_records(STREAM, line) or _taken(writer, line)
+            as_it_is = depth == deepest
+            assert (writer.append_records(STREAM, line) is not None) is as_it_is
+            for text in (line, line.replace(nested, nested[:depth] + b"NaN" + nested[depth:])):
+                assert _is_taken(writer, text) is as_it_is
 
     def read(frames: int) -> int:
         if frames:
             return read(frames - 1)
         return len(list(open_on(store).stream(TAP, STREAM).snapshot().records()))
 
-    assert taken > 1
-    assert read(60) == taken
+    assert read(350) == 3
     assert_clean(store)
 
 
-def _taken(writer: Writer, line: bytes) -> int:
+@pytest.mark.parametrize("value", [b"1", b"NaN"], ids=["quick", "tolerant"])
+@pytest.mark.parametrize("as_block", [False, True])
+def test_the_longest_line_that_is_taken_can_be_read_with_its_time(
+    value: bytes, as_block: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(message, "LONGEST", 1000)
+    line = b'{"type":"RECORD","stream":"%s","record":{"id":%s}}' % (STREAM.encode(), value)
+    line = line.replace(b"{", b"{" + b" " * (1000 - len(line)), 1)
+    store = new_store()
+    with open_on(store, create=True).writer(TAP, options=options()) as writer:
+        writer.write(schema_line())
+        if not as_block or writer.append_records(STREAM, line) is None:
+            writer.write(line)
+        with pytest.raises(BadMessage, match="more than 1000 bytes"):
+            writer.write(line + b" ")
+    assert len(list(open_on(store).stream(TAP, STREAM).snapshot().records())) == 1
+    assert_clean(store)
+    store.delete(StreamKeys(TAP, STREAM).manifest)
+    assert rebuild(store).records == 1
+
+
+def _is_taken(writer: Writer, line: bytes) -> bool:
     try:
-        return 0 if writer.write(line) is None else 1
+        return writer.write(line) is not None
     except BadMessage:
-        return 0
+        return False

@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql.types import StructField, StructType
 
 from singerlake.errors import BadMessage, CorruptFile
+from singerlake.format.nesting import DEEPEST_LINE
 from singerlake.spark import types
 from singerlake.spark.decode import Decoder
 from singerlake.spark.files import arrow_schema
@@ -155,6 +156,21 @@ def test_a_line_that_is_no_message_is_kept_as_text() -> None:
         None,
         '{"a":1}{"a":2}',
     ]
+
+
+@pytest.mark.parametrize("tolerant", [False, True])
+def test_a_line_that_the_lake_calls_too_deep_is_no_row(tolerant: bool) -> None:
+    """However deep this Python's parsers go."""
+    made = decoder({"a": types.LONG})
+    if tolerant:
+        made._blocks.rows = lambda *_: None  # type: ignore[method-assign]
+    lines = [schema_line({})]
+    for levels in (DEEPEST_LINE, DEEPEST_LINE + 1):
+        nested = "[" * (levels - 2) + "]" * (levels - 2)
+        lines.append(record_line(f'{{"a":1,"b":{nested}}}'))
+    [batch] = made.batches(FileFacts("f", {}), [b"\n".join(lines) + b"\n"])
+    assert batch.column("a").to_pylist() == [1, None]
+    assert batch.column("_corrupt_record").is_null().to_pylist() == [True, False]
 
 
 @pytest.mark.parametrize("tolerant", [False, True])
