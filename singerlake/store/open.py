@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 from singerlake.errors import BadLocation
 from singerlake.store.base import Store
 from singerlake.store.retrying import Retrying
-from singerlake.store.secrets import public_url
+from singerlake.store.secrets import public_url, user_info
 
 _SECONDS = 120.0  # for a call to a store that has no time limit of its own
 _EXTRAS = {
@@ -69,11 +69,11 @@ def _file_path(url: str) -> str:
     try:
         parts = urlsplit(url)
     except ValueError as error:
-        raise BadLocation(f"{url!r} is no URL ({error}); a file URL is file:///path") from None
+        raise BadLocation(f"{public_url(url)!r} is no URL ({error}); a file URL is file:///path") from None
     if parts.netloc not in ("", "localhost"):
         raise BadLocation(f"{public_url(url)} names a host; a file URL is file:///path")
     if parts.query or parts.fragment:
-        raise BadLocation(f"{url!r}: in a file URL, ? is written %3F and # is written %23")
+        raise BadLocation(f"{public_url(url)!r}: in a file URL, ? is written %3F and # is written %23")
     return unquote(parts.path)
 
 
@@ -103,6 +103,12 @@ def _other(scheme: str, url: str, options: Mapping[str, Any]) -> Store:
     from singerlake.store.generic import FsspecStore
     from singerlake.store.time_limited import TimeLimited
 
+    before, slash, _ = user_info(url).partition("/")
+    if slash and "@" not in before:  # fsspec would take what is before it for a port, and say so
+        raise BadLocation(
+            f"{public_url(url)}: a password with a slash cannot stand in a URL: give it in "
+            "storage_options"
+        )
     try:
         get_filesystem_class(scheme)
     except ValueError:

@@ -47,6 +47,15 @@ def test_others(tmp_path: Path) -> None:
     assert isinstance(store.inner, TimeLimited)
     assert isinstance(store.inner.inner, FsspecStore)
     assert store.url == "ftp://host/lake"
+    assert open_store("ftp://user:p@SECRET@host/lake").url == "ftp://host/lake"
+
+
+@pytest.mark.parametrize("password", ["SEC/RET", "SECRET/a@b"])
+def test_a_password_with_a_slash_is_refused_and_not_shown(password: str) -> None:
+    """fsspec would read a port out of it, and quote it."""
+    with pytest.raises(BadLocation, match="storage_options") as caught:
+        open_store(f"ftp://user:{password}@host/lake").read("a")
+    assert "SEC" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

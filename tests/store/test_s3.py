@@ -217,11 +217,39 @@ def test_options_that_do_not_work(options: dict[str, Any]) -> None:
     assert "a-secret-value" not in str(caught.value)
 
 
-@pytest.mark.parametrize("url", ["s3://", "s3:///path", "s3://u:hunter2@bucket/x", "s3://b/../x"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "s3://",
+        "s3:///path",
+        "s3:///u:hunter2@bucket/x",
+        "s3://u:hunter2@bucket/x",
+        "s3://AKIAEXAMPLE:abc/hunter2@bucket/lake",
+        "s3://AKIAEXAMPLE:a@b/hunter2@bucket/lake",
+        "s3://AKIAEXAMPLE:hunter2",
+        "s3://b/../x",
+    ],
+)
 def test_urls_that_name_no_lake(url: str) -> None:
     with pytest.raises(BadLocation) as caught:
         S3Store(url)
-    assert "hunter2" not in str(caught.value)
+    for secret in ("hunter2", "AKIAEXAMPLE", "abc"):
+        assert secret not in str(caught.value)
+
+
+@pytest.mark.parametrize("prefix", ["team@home/lake", "u:p@x/lake"])
+def test_a_lake_may_be_below_a_prefix_with_what_would_end_a_password(
+    moto_server: S3Server, prefix: str
+) -> None:
+    store = new_store(moto_server, f"/{prefix}")
+    assert store.url.endswith(f"/{prefix}")
+    store.create("a", b"1")
+    assert keys(store) == ["a"]
+
+
+def test_a_bucket_may_be_an_access_point() -> None:
+    url = "s3://arn:aws:s3:eu-central-1:123456789012:accesspoint:lakes/lake"
+    assert S3Store(url).url == url
 
 
 def test_a_reader_sees_one_object_or_fails(store: S3Store) -> None:
