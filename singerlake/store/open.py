@@ -84,7 +84,14 @@ def _local(path: str, options: Mapping[str, Any]) -> Store:
         names = ", ".join(sorted(map(str, options)))
         raise BadLocation(f"{path} is a local folder, which takes no storage_options ({names})")
     try:
-        return LocalStore(Path(path).expanduser())
+        return LocalStore(_expanded(path))
+    except (RuntimeError, ValueError) as error:  # a loop of links, or a character that no path has
+        raise BadLocation(f"{path!r} cannot be a lake's folder: {error}") from None
+
+
+def _expanded(path: str) -> Path:
+    try:
+        return Path(path).expanduser()
     except RuntimeError:
         raise BadLocation(f"{path}: nobody has that home; write the whole path") from None
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from singerlake.errors import BadLocation
+from singerlake.errors import BadLocation, NotFound
 from singerlake.store import LocalStore, MemoryStore, Retrying, TimeLimited, open_store
 from singerlake.store.generic import FsspecStore
 from singerlake.store.s3 import S3Store
@@ -69,12 +69,23 @@ def test_a_password_with_a_slash_is_refused_and_not_shown(password: str) -> None
         ("file:///lake?x=1", "%3F"),
         ("file://[::1", "no URL"),
         ("~nobody-has-this-name/lake", "home"),
+        ("a\0b", "null"),
+        ("~a\0b/lake", "null"),
+        ("file:///a%00b", "null"),
         ("s3://", "bucket"),
     ],
 )
 def test_addresses_that_are_none(url: str, message: str) -> None:
     with pytest.raises(BadLocation, match=message):
         open_store(url)
+
+
+def test_a_loop_of_links_is_not_taken_for_a_missing_home(tmp_path: Path) -> None:
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    with pytest.raises((BadLocation, NotFound), match="loop") as caught:  # by Python's version
+        open_store(loop / "lake").read("a")
+    assert "home" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
