@@ -15,7 +15,9 @@ if os.geteuid() == 0:
 """
 
 
-def run_as_nobody(first: str, then: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+def run_as_nobody(
+    first: str, then: str, *arguments: str | Path
+) -> subprocess.CompletedProcess[str]:
     """Run `first` as the tests' own user, who can read the packages, and `then` as nobody."""
     command = [sys.executable, "-c", f"{first}\n{_DROP}\n{then}", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=60)

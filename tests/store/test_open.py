@@ -80,6 +80,35 @@ def test_addresses_that_are_none(url: str, message: str) -> None:
         open_store(url)
 
 
+@pytest.mark.parametrize("url", ["s3:/bucket/lake", "S3:/b", "gs:/b/lake", "file:/lake", "s3:/"])
+def test_a_url_that_lacks_a_slash_is_not_taken_for_a_folder(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    scheme = url.partition(":")[0]
+    with pytest.raises(BadLocation, match=f"write {scheme}://"):
+        open_store(url)
+    with pytest.raises(BadLocation, match="write s3://"):
+        open_store(Path("s3://bucket/lake"))  # which is where pathlib drops the slash
+    assert open_store(f"./{url}").url == str(tmp_path / url)
+    (tmp_path / url).mkdir(parents=True)
+    assert open_store(url).url == str(tmp_path / url)
+
+
+def test_a_password_in_a_url_that_lacks_a_slash_is_not_shown() -> None:
+    with pytest.raises(BadLocation) as caught:
+        open_store("s3:/AKIAEXAMPLE:hunter2@bucket/lake")
+    assert not any(part in str(caught.value) for part in ("AKIA", "hunter2"))
+
+
+@pytest.mark.parametrize("path", ["c:/lake", "a:b/lake", "10:/lake"])
+def test_a_drive_or_a_colon_in_a_name_is_a_folder(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert open_store(path).url == str(tmp_path / path)
+
+
 def test_a_loop_of_links_is_not_taken_for_a_missing_home(tmp_path: Path) -> None:
     loop = tmp_path / "loop"
     loop.symlink_to(loop)
