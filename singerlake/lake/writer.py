@@ -24,13 +24,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from singerlake.errors import (
-    BadMessage,
-    BadName,
-    ConfigError,
-    MissingKey,
-    RecordBeforeSchema,
-)
+from singerlake.errors import BadMessage, BadName, ConfigError, MissingKey, RecordBeforeSchema
 from singerlake.format import block, catalogue, compression, message
 from singerlake.format.block import RecordDecoder, Summary
 from singerlake.format.catalogue import Entry
