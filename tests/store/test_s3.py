@@ -26,6 +26,7 @@ from singerlake.errors import (
 from singerlake.store import Store, base, s3_requests
 from singerlake.store.probe import Support
 from singerlake.store.s3 import S3Store
+from tests.faults.proxy import proxied, refused
 from tests.servers import S3Server
 from tests.store.conformance import StoreContract, keys
 
@@ -127,6 +128,23 @@ def test_leaves_no_probe_and_no_upload(moto_server: S3Server, tmp_path: Any) -> 
     client = moto_server.client()
     assert [row["Key"] for row in client.list_objects_v2(Bucket=bucket)["Contents"]] == ["lake/a"]
     assert "Uploads" not in client.list_multipart_uploads(Bucket=bucket)
+
+
+def test_an_upload_that_may_not_be_aborted_is_refused_for_its_own_reason(
+    moto_server: S3Server, tmp_path: Any
+) -> None:
+    """A file that exists already makes the writer take another name; a denial would stop it."""
+    large = tmp_path / "large"
+    large.write_bytes(bytes(33 << 20))
+    with proxied(moto_server) as proxy:
+        store = new_store(proxy.server)
+        store.create("a", b"1")
+        proxy.plan = lambda method, path: (
+            refused(403, "AccessDenied") if method == "DELETE" else None
+        )
+        with pytest.raises(AlreadyExists):
+            store.create("a", large)
+    assert proxy.faults == 1
 
 
 def test_sweeps_probes_and_uploads(moto_server: S3Server) -> None:
