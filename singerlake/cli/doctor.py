@@ -70,7 +70,7 @@ def doctor(context: click.Context, root: Root, read_only: bool, as_json: bool) -
 
 def _answers(root: Root, read_only: bool) -> Iterator[Answer]:
     store = root.store()
-    if isinstance(store, LocalStore) and not Path(store.url).is_dir():
+    if isinstance(store, LocalStore) and _is_missing(Path(store.url)):
         yield Answer("root", "failed", "there is no such folder: make it, or check the address")
         return
     if isinstance(store, Retrying):
@@ -79,6 +79,13 @@ def _answers(root: Root, read_only: bool) -> Iterator[Answer]:
     yield _answer("lake", lambda: _lake(store))
     if not read_only:
         yield from trial(store)
+
+
+def _is_missing(folder: Path) -> bool:
+    try:
+        return not folder.is_dir()
+    except PermissionError:  # who may not look is told so by what comes next
+        return False
 
 
 def _answer(what: str, attempt: Callable[[], str]) -> Answer:

@@ -7,7 +7,6 @@ store until a purge, so that readers that hold a snapshot read on.
 
 from __future__ import annotations
 
-import tempfile
 import uuid
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,7 +29,7 @@ from singerlake.format.origin import Origin
 from singerlake.lake import clock, commit, inventory, log, retired, source
 from singerlake.lake.lock import LockTimes
 from singerlake.lake.log import Head
-from singerlake.lake.spool import CHUNK, Spool
+from singerlake.lake.spool import CHUNK, Spool, temporary_folder
 from singerlake.store import Promise, Store
 
 RUN_ID = "vacuum"
@@ -83,7 +82,7 @@ def merge_files(
     first, last = files[0], files[-1]
     parts: list[tuple[int, int]] = []
     before: list[tuple[MergeRef, Merge]] = []
-    with tempfile.TemporaryDirectory(prefix="singerlake-") as folder:
+    with temporary_folder() as folder:
         joined = _Joined(Path(folder, "merged"), level, Origin(writer_id, RUN_ID, last.sequence))
         for file in files:
             blocks = source.committed_blocks(store, keys, file)

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import os
 import socket
-import tempfile
 import threading
 import uuid
 from collections.abc import Iterator
@@ -25,13 +24,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from singerlake.errors import (
-    BadMessage,
-    BadName,
-    ConfigError,
-    MissingKey,
-    RecordBeforeSchema,
-)
+from singerlake.errors import BadMessage, BadName, ConfigError, MissingKey, RecordBeforeSchema
 from singerlake.format import block, catalogue, compression, message
 from singerlake.format.block import RecordDecoder, Summary
 from singerlake.format.catalogue import Entry
@@ -45,7 +38,15 @@ from singerlake.lake.collision import require_one_schema
 from singerlake.lake.lock import LockTimes
 from singerlake.lake.log import Head
 from singerlake.lake.registration import register
-from singerlake.lake.spool import CHUNK, PORTION, Compressor, OpenFile, Spool, Spooled
+from singerlake.lake.spool import (
+    CHUNK,
+    PORTION,
+    Compressor,
+    OpenFile,
+    Spool,
+    Spooled,
+    temporary_folder,
+)
 from singerlake.store import Store
 
 BUFFERED = 32 * 1024 * 1024
@@ -134,9 +135,7 @@ class Writer:
         # Only what the compressor has counts for the size of a file: small ones get it sooner.
         self._portion = min(PORTION, max(CHUNK, self.options.max_file_bytes))
         self._opened_files = 0
-        self._folder = tempfile.TemporaryDirectory(
-            prefix="singerlake-", dir=self.options.spool_folder
-        )
+        self._folder = temporary_folder(self.options.spool_folder)
         self._compressor = Compressor()
         self._uploads = ThreadPoolExecutor(
             self.options.uploads, thread_name_prefix="singerlake-upload"

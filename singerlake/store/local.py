@@ -146,7 +146,8 @@ class LocalStore(Store):
         return self._root / key
 
     def _link(self, path: Path) -> Path | None:
-        return disk.link_on_the_way(path, self._root)
+        with _explained(path):
+            return disk.link_on_the_way(path, self._root)
 
     def _path_to_read(self, key: str) -> Path:
         path = self._path(key)
@@ -162,8 +163,11 @@ class LocalStore(Store):
                     f"{link} is a symbolic link, and a lake's folder has none: put the folder "
                     "itself there, or mount it"
                 )
-        if path.exists() and not (path.is_file() or path.is_dir()):
-            raise StoreError(f"{path} is a pipe, a socket or a device: a lake's folder has none")
+        with _explained(path):
+            if path.exists() and not (path.is_file() or path.is_dir()):
+                raise StoreError(
+                    f"{path} is a pipe, a socket or a device: a lake's folder has none"
+                )
         return path
 
     @contextlib.contextmanager

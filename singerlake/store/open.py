@@ -7,6 +7,7 @@ works on a local folder, or asks for `--help`, should not wait for it.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
@@ -16,9 +17,11 @@ from urllib.parse import unquote, urlsplit
 from singerlake.errors import BadLocation
 from singerlake.store.base import Store
 from singerlake.store.retrying import Retrying
-from singerlake.store.secrets import public_url
+from singerlake.store.secrets import public_url, user_info
 
 _SECONDS = 120.0  # for a call to a store that has no time limit of its own
+# A URL that lost a slash, as pathlib makes them; a single letter is a drive.
+_ONE_SLASH = re.compile(r"([a-z][a-z0-9+.-]+):/(?!/)", re.I)
 _EXTRAS = {
     "gs": "singerlake[gcs]",
     "gcs": "singerlake[gcs]",
@@ -40,6 +43,11 @@ def open_store(url: str | Path, storage_options: Mapping[str, Any] | None = None
     if not address.strip():
         raise BadLocation("the lake's address is empty: give a local path or a URL")
     options = _check_options(storage_options)
+    if (short := _ONE_SLASH.match(address)) and not os.path.exists(address):  # noqa: PTH110
+        raise BadLocation(
+            f"the lake's address begins with {short[0]}: write {short[1]}://…, or ./{short[0]}… "
+            "for a folder of that name here"
+        )
     scheme = address.partition("://")[0].lower() if "://" in address else ""
     if scheme in ("", "file", "local"):
         return _local(_file_path(address) if scheme else address, options)
@@ -66,14 +74,15 @@ def _plain(value: Any) -> Any:
 
 
 def _file_path(url: str) -> str:
+    shown = public_url(url)
     try:
         parts = urlsplit(url)
-    except ValueError as error:
-        raise BadLocation(f"{url!r} is no URL ({error}); a file URL is file:///path") from None
+    except ValueError:  # which may quote the URL
+        raise BadLocation(f"{shown!r} is no URL; a file URL is file:///path") from None
     if parts.netloc not in ("", "localhost"):
-        raise BadLocation(f"{public_url(url)} names a host; a file URL is file:///path")
+        raise BadLocation(f"{shown} names a host; a file URL is file:///path")
     if parts.query or parts.fragment:
-        raise BadLocation(f"{url!r}: in a file URL, ? is written %3F and # is written %23")
+        raise BadLocation(f"{shown!r}: in a file URL, ? is written %3F and # is written %23")
     return unquote(parts.path)
 
 
@@ -84,7 +93,14 @@ def _local(path: str, options: Mapping[str, Any]) -> Store:
         names = ", ".join(sorted(map(str, options)))
         raise BadLocation(f"{path} is a local folder, which takes no storage_options ({names})")
     try:
-        return LocalStore(Path(path).expanduser())
+        return LocalStore(_expanded(path))
+    except (RuntimeError, ValueError) as error:  # a loop of links, or a character that no path has
+        raise BadLocation(f"{path!r} cannot be a lake's folder: {error}") from None
+
+
+def _expanded(path: str) -> Path:
+    try:
+        return Path(path).expanduser()
     except RuntimeError:
         raise BadLocation(f"{path}: nobody has that home; write the whole path") from None
 
@@ -103,6 +119,12 @@ def _other(scheme: str, url: str, options: Mapping[str, Any]) -> Store:
     from singerlake.store.generic import FsspecStore
     from singerlake.store.time_limited import TimeLimited
 
+    before, slash, _ = user_info(url).partition("/")
+    if slash and "@" not in before:  # fsspec would take what is before it for a port, and say so
+        raise BadLocation(
+            f"{public_url(url)}: a password with a slash cannot stand in a URL: give it in "
+            "storage_options"
+        )
     try:
         get_filesystem_class(scheme)
     except ValueError:

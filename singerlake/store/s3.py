@@ -14,7 +14,6 @@ from singerlake.store.keys import check_key, check_prefix, is_hidden
 from singerlake.store.probe import PROBE_PREFIX, Support, probe, warn_weak
 from singerlake.store.s3_errors import OutOfRange
 from singerlake.store.s3_requests import ONE_PUT, S3Requests
-from singerlake.store.secrets import public_url
 from singerlake.store.stream import reader
 
 
@@ -194,12 +193,13 @@ class _ObjectSource:
 def _split(url: str) -> tuple[str, str]:
     """The bucket and the root's key in it."""
     bucket, _, root = url.partition("://")[2].rstrip("/").partition("/")
-    if not bucket or "@" in bucket:
-        raise BadLocation(
-            f"{public_url(url)} does not name a bucket: expected s3://<bucket>/<path>; "
-            "credentials belong in storage_options"
+    # The only buckets with a colon are access points; any other begins a password.
+    if not bucket or "@" in bucket or (":" in bucket and not bucket.startswith("arn:")):
+        raise BadLocation(  # which does not show what may be a secret
+            "the lake's address does not name a bucket: expected s3://<bucket>/<path>, with no "
+            "user and password; credentials belong in storage_options"
         )
     try:
         return bucket, check_key(root) if root else ""
     except BadName as error:
-        raise BadLocation(f"{public_url(url)} cannot be a lake's address: {error}") from None
+        raise BadLocation(f"{url} cannot be a lake's address: {error}") from None

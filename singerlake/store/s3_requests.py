@@ -20,7 +20,7 @@ from aiobotocore.httpsession import (  # type: ignore[import-untyped, unused-ign
 from fsspec.asyn import sync
 from s3fs import S3FileSystem
 
-from singerlake.errors import StoreError
+from singerlake.errors import SingerlakeError
 from singerlake.store.base import Stored, require_document
 from singerlake.store.per_process import PerProcess
 from singerlake.store.s3_errors import explained
@@ -87,7 +87,7 @@ class S3Requests:
             )
         except BaseException:
             # Parts cost money until they are aborted; `sweep` finds what we cannot abort now.
-            with contextlib.suppress(StoreError):
+            with contextlib.suppress(SingerlakeError):
                 self.abort(self._root + key, upload)
             raise
         return str(answer["ETag"])

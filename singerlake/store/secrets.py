@@ -10,7 +10,16 @@ SHORTEST = 4
 """Characters of a secret: blotting out fewer would blot out half of every message."""
 
 _SECRET_NAME = re.compile(r"secret|password|passphrase|token|key|sas|credential|connection", re.I)
-_USER_INFO = re.compile(r"(?<=://)[^/@]*@")
+# A colon before the first slash that is no port's begins a password, which may hold slashes (AWS's
+# often do) and more than one @; without one, an @ behind the first slash is part of a path.
+_PASSWORD = r"(?![^/:]*:\d{1,5}(?:/|$))[^/:]*:.*@"
+_USER_INFO = re.compile(rf"(?<=://)(?:{_PASSWORD}|[^/]*@)")
+
+
+def user_info(url: str) -> str:
+    """The user and password in the URL, with the @ that ends them; else nothing."""
+    match = _USER_INFO.search(url)
+    return match[0] if match else ""
 
 
 def public_url(url: str) -> str:

@@ -10,6 +10,7 @@ from singerlake.cli.credentials import credentials
 from singerlake.errors import PermissionDenied
 from singerlake.store import LocalStore
 from tests.cli.lake import contents, run, said, told
+from tests.nobody import run_as_nobody
 
 
 def test_a_sound_store_is_told_to_be_so(root: Path) -> None:
@@ -30,6 +31,22 @@ def test_an_empty_folder_will_do_and_a_missing_one_is_not_made(tmp_path: Path) -
     missing = tmp_path / "missing"
     assert "there is no such folder" in said("doctor", missing, code=1)
     assert not missing.exists()
+
+
+def test_a_folder_that_cannot_be_entered_is_told_to_be_so(tmp_path: Path) -> None:
+    """A first run loads what nobody may not be allowed to load."""
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0)
+    command = (
+        "import sys\n"
+        "from singerlake.cli import main\n"
+        "main(['doctor', sys.argv[{}]], standalone_mode=False)"
+    )
+    done = run_as_nobody(command.format(1), command.format(2), tmp_path, closed / "lake")
+    assert "Traceback" not in done.stderr
+    answers = done.stdout.split("versions")[1]
+    assert "failed  reach" in answers
+    assert f"no permission for {closed / 'lake'}" in " ".join(answers.split())
 
 
 def test_what_does_not_work_is_told_and_ends_with_one(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -50,6 +51,18 @@ PORTIONS = 24_000  # records: more than two portions for the compressor
 def test_options_out_of_range_are_refused_by_name(options: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match=f"{next(iter(options))} is .*: expected"):
         WriterOptions(**options)
+
+
+@pytest.mark.parametrize("missing", [True, False], ids=["a setting", "none of the system's"])
+def test_a_folder_for_temporary_files_that_cannot_be_used_is_told(
+    missing: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "missing" if missing else None
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: ["/proc/nowhere"])
+    told = f"{folder}.*spool_folder" if folder else "No usable.*TMPDIR"
+    with pytest.raises(ConfigError, match=told):
+        open_on(new_store(), create=True).writer(TAP, options=options(spool_folder=folder))
 
 
 def until(condition: Callable[[], bool]) -> None:

@@ -23,6 +23,7 @@ from singerlake.errors import (
     Unavailable,
 )
 from singerlake.store import LocalStore, Store, local
+from tests.nobody import run_as_nobody
 from tests.store.conformance import StoreContract
 
 
@@ -137,6 +138,44 @@ def test_no_permission(store: Store, monkeypatch: pytest.MonkeyPatch, number: in
     with pytest.raises(PermissionDenied, match="a/b"):
         store.create("a/b", b"1")
     assert [*store.list("")] == []
+
+
+EVERY_CALL = """
+import sys
+from pathlib import Path
+from singerlake.errors import SingerlakeError
+from singerlake.store import LocalStore
+store = LocalStore(Path(sys.argv[1]))
+calls = {
+    "create": lambda: store.create("a", b"1"),
+    "replace": lambda: store.replace("a", b"1", "version"),
+    "delete": lambda: store.delete("a"),
+    "delete_if": lambda: store.delete_if("a", "version"),
+    "read": lambda: store.read("a"),
+    "version": lambda: store.version("a"),
+    "open": lambda: store.open("a"),
+    "folders": lambda: store.folders(""),
+    "list": lambda: [*store.list("")],
+}
+"""
+TELL_ERRORS = """
+for name, call in calls.items():
+    try:
+        call()
+    except SingerlakeError as error:
+        print(name, type(error).__name__, str(error)[:17])
+"""
+
+
+def test_in_a_folder_that_cannot_be_entered_every_call_says_so(tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0)
+    done = run_as_nobody(EVERY_CALL, TELL_ERRORS, closed / "lake")
+    told = dict(line.split(" ", 1) for line in done.stdout.splitlines())
+    assert told == dict.fromkeys(
+        ("create", "replace", "delete", "delete_if", "read", "version", "open", "folders", "list"),
+        "PermissionDenied no permission for",
+    ), done.stderr
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])

@@ -26,6 +26,7 @@ from singerlake.errors import (
 from singerlake.store import Store, base, s3_requests
 from singerlake.store.probe import Support
 from singerlake.store.s3 import S3Store
+from tests.faults.proxy import proxied, refused
 from tests.servers import S3Server
 from tests.store.conformance import StoreContract, keys
 
@@ -129,6 +130,23 @@ def test_leaves_no_probe_and_no_upload(moto_server: S3Server, tmp_path: Any) -> 
     assert "Uploads" not in client.list_multipart_uploads(Bucket=bucket)
 
 
+def test_an_upload_that_may_not_be_aborted_is_refused_for_its_own_reason(
+    moto_server: S3Server, tmp_path: Any
+) -> None:
+    """A file that exists already makes the writer take another name; a denial would stop it."""
+    large = tmp_path / "large"
+    large.write_bytes(bytes(33 << 20))
+    with proxied(moto_server) as proxy:
+        store = new_store(proxy.server)
+        store.create("a", b"1")
+        proxy.plan = lambda method, path: (
+            refused(403, "AccessDenied") if method == "DELETE" else None
+        )
+        with pytest.raises(AlreadyExists):
+            store.create("a", large)
+    assert proxy.faults == 1
+
+
 def test_sweeps_probes_and_uploads(moto_server: S3Server) -> None:
     bucket = moto_server.new_bucket()
     store = S3Store(f"s3://{bucket}/lake", moto_server.storage_options())
@@ -217,11 +235,39 @@ def test_options_that_do_not_work(options: dict[str, Any]) -> None:
     assert "a-secret-value" not in str(caught.value)
 
 
-@pytest.mark.parametrize("url", ["s3://", "s3:///path", "s3://u:hunter2@bucket/x", "s3://b/../x"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "s3://",
+        "s3:///path",
+        "s3:///u:hunter2@bucket/x",
+        "s3://u:hunter2@bucket/x",
+        "s3://AKIAEXAMPLE:abc/hunter2@bucket/lake",
+        "s3://AKIAEXAMPLE:a@b/hunter2@bucket/lake",
+        "s3://AKIAEXAMPLE:hunter2",
+        "s3://b/../x",
+    ],
+)
 def test_urls_that_name_no_lake(url: str) -> None:
     with pytest.raises(BadLocation) as caught:
         S3Store(url)
-    assert "hunter2" not in str(caught.value)
+    for secret in ("hunter2", "AKIAEXAMPLE", "abc"):
+        assert secret not in str(caught.value)
+
+
+@pytest.mark.parametrize("prefix", ["team@home/lake", "u:p@x/lake"])
+def test_a_lake_may_be_below_a_prefix_with_what_would_end_a_password(
+    moto_server: S3Server, prefix: str
+) -> None:
+    store = new_store(moto_server, f"/{prefix}")
+    assert store.url.endswith(f"/{prefix}")
+    store.create("a", b"1")
+    assert keys(store) == ["a"]
+
+
+def test_a_bucket_may_be_an_access_point() -> None:
+    url = "s3://arn:aws:s3:eu-central-1:123456789012:accesspoint:lakes/lake"
+    assert S3Store(url).url == url
 
 
 def test_a_reader_sees_one_object_or_fails(store: S3Store) -> None:

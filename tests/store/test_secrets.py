@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from singerlake.store.secrets import scrub
+from singerlake.store.secrets import public_url, scrub, user_info
 
 MESSAGE = "the bucket is not there: check the address"
 
@@ -29,3 +29,32 @@ def test_a_secret_is_blotted_out_wherever_it_stands(options: dict[str, Any]) -> 
     told = scrub(f"{MESSAGE} (hunter2, ftp://me:hunter2@host/x)", options)
     assert "hunter" not in told
     assert told.startswith(MESSAGE)
+
+
+@pytest.mark.parametrize(
+    ("url", "public"),
+    [
+        ("ftp://user:p@SECRET@host/lake", "ftp://host/lake"),
+        ("ftp://user:p SECRET@host/lake", "ftp://host/lake"),
+        ("ftp://user:SEC/RET@host/lake", "ftp://host/lake"),
+        ("ftp://user:S@EC/RE@T@host:21/lake", "ftp://host:21/lake"),
+        ("ftp://user:12345@host/lake", "ftp://host/lake"),
+        ("s3://AKIAEXAMPLE:abc/SECRET@bucket/lake", "s3://bucket/lake"),
+        ("sftp://SECRET@host:22/lake", "sftp://host:22/lake"),
+    ],
+)
+def test_all_of_the_user_and_password_is_left_out_of_a_url(url: str, public: str) -> None:
+    assert public_url(url) == public
+    assert url == url.replace(user_info(url), "", 1).replace("://", f"://{user_info(url)}", 1)
+    told = scrub(f"{MESSAGE} ({url})", {})
+    assert told == f"{MESSAGE} ({public.replace('://', '://***@')})"
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["s3://bucket/team@home/lake", "sftp://host:22/team@home/lake", "file:///C:/team@home/lake"],
+)
+def test_a_path_may_hold_what_would_end_a_password(url: str) -> None:
+    assert user_info(url) == ""
+    assert public_url(url) == url
+    assert scrub(url, {}) == url

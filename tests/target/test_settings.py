@@ -21,6 +21,7 @@ from tests.target.driving import (
     lake,
     land,
     numbers,
+    patched,
     record,
     run,
     schema,
@@ -249,6 +250,14 @@ def test_a_folder_that_may_not_be_written_is_told(tmp_path: Path) -> None:
     if not root.parent.is_dir():
         pytest.skip("root may write everywhere here")
     assert str(root) in run(LINES, root).refused()
+
+
+def test_a_machine_without_a_temporary_folder_is_told(tmp_path: Path) -> None:
+    """As in a container whose every file system is read-only."""
+    command = patched(
+        "import tempfile\ntempfile._candidate_tempdir_list = lambda: ['/proc/nowhere']"
+    )
+    assert "TMPDIR" in run(LINES, tmp_path / "lake", command=command).refused()
 
 
 def test_wrong_types_are_told(tmp_path: Path) -> None:
