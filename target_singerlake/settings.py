@@ -54,7 +54,7 @@ SETTINGS: dict[str, Any] = th.PropertiesList(
         "max_file_records",
         th.IntegerType(minimum=1),
         title="Most records in a file",
-        description="A file is closed and committed at about this many records; no limit if unset.",
+        description="A file is closed and committed at this many records; no limit if unset.",
     ),
     th.Property(
         "commit_interval_seconds",

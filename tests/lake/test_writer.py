@@ -41,6 +41,7 @@ PORTIONS = 24_000  # records: more than two portions for the compressor
         {"compression_level": 10},
         {"uploads": 0},
         {"max_file_bytes": 0},
+        {"max_file_records": 0},
     ],
 )
 def test_options_out_of_range_are_refused_by_name(options: dict[str, Any]) -> None:
