@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from singer_sdk.io_base import SingerWriter
 from singer_sdk.singerlib import Message
 
+from singerlake.errors import ConfigError
 from singerlake.plugin.exact_json import exact_json
 from singerlake.plugin.output import send
 
@@ -27,10 +28,13 @@ class WholeLines(SingerWriter):
         self.write_blocks([self.format_message(message).encode()])
 
     def write_blocks(self, blocks: Iterable[bytes]) -> None:
-        """Write blocks of whole lines. One that lacks its last line feed is given it."""
+        """Write blocks of whole lines. One that lacks its last line feed is given it.
+
+        Raises `ConfigError` where there is nothing to write to.
+        """
         for block in blocks:
             with self._uncut():
-                send(block if block.endswith(b"\n") else block + b"\n")
+                _send(block if block.endswith(b"\n") else block + b"\n")
 
     def between_lines(self, action: Callable[[], None]) -> None:
         """Do this now or, where a signal came in the midst of a line, when that is written."""
@@ -49,3 +53,10 @@ class WholeLines(SingerWriter):
         if self._waiting is not None:
             action, self._waiting = self._waiting, None
             action()
+
+
+def _send(lines: bytes) -> None:
+    try:
+        send(lines)
+    except ValueError as error:
+        raise ConfigError(f"{error}: pipe the tap's output into a target, or a file") from None

@@ -16,7 +16,7 @@ from singer_sdk.singerlib.json import deserialize_json
 
 from singerlake.errors import BadMessage, CorruptFile
 from singerlake.format import compression, message
-from singerlake.format.catalogue import Entry
+from singerlake.format.catalogue import Entry, schema_of
 from singerlake.format.manifest import File
 from singerlake.format.schema import Schema
 from singerlake.lake import Selection, Snapshot
@@ -45,7 +45,7 @@ class LakeStream(Stream):
         self._schema = walkable(entry["schema"])
         self.primary_keys = entry.get("key_properties") or []
         self.forced_replication_method = "INCREMENTAL"
-        self._output, self._source, self._window = output, source, window
+        self._output, self._source, self._entry, self._window = output, source, entry, window
         self._plan: tuple[Snapshot, Iterator[Opened]] | None = None
         self._emitted = ""
         self._built = 0
@@ -62,7 +62,7 @@ class LakeStream(Stream):
             self._begin_version(file, head.partition(b"\n")[0])
             self._plan = (snapshot, chain([(file, chain([head], blocks))], opened))
             return
-        super()._write_schema_message()
+        self._write_version(self._newest_version())
 
     def _sync_records(
         self, context: Any = None, *, write_messages: bool = True
@@ -219,9 +219,22 @@ class LakeStream(Stream):
 
         Always the file's own: a catalog may be older than the file, and knows fewer keywords.
         """
-        if file.schema_hash == self._emitted:
-            return
-        self._emitted = file.schema_hash
+        if file.schema_hash != self._emitted:
+            self._emitted = file.schema_hash
+            self._write_version(line)
+
+    def _newest_version(self) -> bytes:
+        """The SCHEMA line of the lake's catalogue, with every keyword: the SDK knows only some."""
+        newest = schema_of(self._entry)
+        content = {
+            "type": "SCHEMA",
+            "stream": self.name,
+            "schema": newest.schema,
+            "key_properties": list(newest.key_properties),
+        }
+        return exact_json(content).encode()
+
+    def _write_version(self, line: bytes) -> None:
         if self._unchanged():
             self._output.write_blocks([line])
             return

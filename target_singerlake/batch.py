@@ -18,6 +18,9 @@ from target_singerlake.messages import parsed, serialized
 ROWS = 1000
 """Records between two pauses, and rows of a parquet file that are held at once."""
 
+READ = 1024 * 1024
+"""Bytes of a parquet column that are read at once."""
+
 # What stands before the host, and the query: a signed URL has its signature there.
 _CREDENTIALS = re.compile(r"""(?<=://)[^/@\s'"]*@|\?[^\s'"]+""")
 
@@ -106,7 +109,9 @@ def _parquet_rows(file: IO[bytes]) -> Iterator[bytes]:
         from pyarrow import parquet
     except ImportError:
         raise ImportError('parquet needs pyarrow: pip install "singerlake[parquet]"') from None
-    for batch in parquet.ParquetFile(file).iter_batches(ROWS):
+    # Otherwise it reads ahead by whole columns: a file of one row group, all of it.
+    reader = parquet.ParquetFile(file, pre_buffer=False, buffer_size=READ)
+    for batch in reader.iter_batches(ROWS):
         yield from _as_json(batch)
 
 

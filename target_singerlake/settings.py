@@ -54,7 +54,7 @@ SETTINGS: dict[str, Any] = th.PropertiesList(
         "max_file_records",
         th.IntegerType(minimum=1),
         title="Most records in a file",
-        description="A file is closed and committed at about this many records; no limit if unset.",
+        description="A file is closed and committed at this many records; no limit if unset.",
     ),
     th.Property(
         "commit_interval_seconds",
@@ -81,14 +81,20 @@ SETTINGS: dict[str, Any] = th.PropertiesList(
         th.NumberType(minimum=0),
         default=_TIMES.max_wait,
         title="Longest wait for a lock",
-        description="How long to wait for another writer before giving up with an error.",
+        description=(
+            "How long to wait for another writer before giving up with an error. Longer than "
+            "`lock_stale_after_seconds`."
+        ),
     ),
     th.Property(
         "lock_stale_after_seconds",
         th.NumberType(minimum=1),
         default=_TIMES.stale_after,
         title="Lock is stale after",
-        description="A lock that did not change for so long was left by a writer that died.",
+        description=(
+            "A lock that did not change for so long was left by a writer that died. Shorter than "
+            "`lock_max_wait_seconds`."
+        ),
     ),
     th.Property(
         "validate_records",
@@ -146,7 +152,15 @@ def _from_meltano() -> str:
 
 
 def writer_options(config: Mapping[str, Any]) -> WriterOptions:
+    """Raises `ConfigError`."""
     stale_after = float(config["lock_stale_after_seconds"])  # the SDK reads decimals
+    max_wait = float(config["lock_max_wait_seconds"])
+    if max_wait <= stale_after:
+        raise ConfigError(
+            f"lock_max_wait_seconds is {max_wait:g}: expected more than lock_stale_after_seconds, "
+            f"{stale_after:g}, or nobody would wait long enough to take over the lock of a writer "
+            "that died"
+        )
     return WriterOptions(
         max_file_bytes=config["max_file_bytes"],
         max_file_records=config.get("max_file_records"),
@@ -154,7 +168,7 @@ def writer_options(config: Mapping[str, Any]) -> WriterOptions:
         lock=LockTimes(
             stale_after=stale_after,
             refresh_every=stale_after / 4,
-            max_wait=float(config["lock_max_wait_seconds"]),
+            max_wait=max_wait,
         ),
         require_keys=True,
     )

@@ -77,8 +77,8 @@ class TargetSingerlake(Target):
         """The run's landing: opens the lake when the first message comes."""
         if self._landing is None:
             where = settings.destination(self.config)
-            lake = open_lake(where.lake_root, create=True, **where.storage_options)
             options = settings.writer_options(self.config)
+            lake = open_lake(where.lake_root, create=True, **where.storage_options)
             writer = lake.writer(where.tap_id, where.run_id, options)
             self.logger.info(
                 "Landing %s in %s (run %s)", where.tap_id, lake.store.url, where.run_id

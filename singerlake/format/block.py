@@ -6,7 +6,7 @@ lines; a block that holds anything else goes line by line.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Annotated, Any, Literal
@@ -114,6 +114,24 @@ def _decoder(stream: str, keys: tuple[str, ...]) -> _Decoder:
         gc=False,
     )
     return msgspec.json.Decoder(line)
+
+
+def pieces(
+    stream: str, block: bytes, summary: Summary, held: int, most: int | None
+) -> Iterator[tuple[bytes, Summary]]:
+    """A block of RECORD lines, cut to fill files of `most` records, of which the first has `held`.
+
+    Each with its summary. Whole where it fits, and where there is no limit.
+    """
+    if most is None or held + summary.records <= most:
+        yield block, summary
+        return
+    lines = block.removesuffix(b"\n").split(b"\n")
+    begin, end = 0, most - held
+    while begin < len(lines):
+        piece = b"\n".join(lines[begin:end]) + b"\n"
+        yield piece, summarise(piece, stream)
+        begin, end = end, end + most
 
 
 def summarise(block: bytes, stream: str) -> Summary:

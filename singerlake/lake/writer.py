@@ -75,9 +75,8 @@ class WriterOptions:
                 f"{compression.FASTEST} to {compression.SMALLEST}"
             )
         for name in ("max_file_bytes", "max_file_records", "uploads"):
-            number = getattr(self, name)
-            if number is not None and number < 1:
-                raise ConfigError(f"{name} is {number}: expected 1 or more")
+            if (value := getattr(self, name)) is not None and value < 1:
+                raise ConfigError(f"{name} is {value}: expected 1 or more")
 
 
 @dataclass
@@ -205,23 +204,27 @@ class Writer:
         if self._is_full(file):
             self._close(lane)
 
-    def append_records(self, stream: str, block: bytes) -> int | None:
+    def append_records(self, stream: str, lines: bytes) -> int | None:
         """Take a block of plain RECORD lines of one stream; returns how many there were.
 
         None where the block is not plain: none of it was taken, and `write` takes its lines.
         """
-        summary = self._lane(stream).decoder.summarise(block)
-        if summary is None or len(block) > message.LONGEST:
+        lane = self._lane(stream)
+        summary = lane.decoder.summarise(lines)
+        if summary is None or len(lines) > message.LONGEST:
             return None
         if summary.timed == 0:
             moment = clock.now()
-            spliced = message.with_times(block, moment)
+            spliced = message.with_times(lines, moment)
             if spliced is None:
                 return None
-            block, summary = spliced, Summary(summary.records, summary.records, moment, moment)
+            lines, summary = spliced, Summary(summary.records, summary.records, moment, moment)
         elif summary.timed < summary.records:
             return None
-        self.append(stream, block if block.endswith(b"\n") else block + b"\n", summary)
+        lines = lines if lines.endswith(b"\n") else lines + b"\n"
+        held = lane.open.summary.records if lane.open else 0
+        for piece in block.pieces(stream, lines, summary, held, self.options.max_file_records):
+            self.append(stream, *piece)
         return summary.records
 
     def flush(self) -> Flush:

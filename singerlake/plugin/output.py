@@ -6,7 +6,12 @@ import sys
 
 
 def send(lines: bytes) -> None:
-    """Hand over whole lines, behind whatever text was written before."""
+    """Hand over whole lines, behind whatever text was written before.
+
+    Raises `ValueError` where stdout is closed, as Python does where it was closed later.
+    """
+    if sys.stdout is None:  # as Python has it where the shell closed it
+        raise ValueError("stdout is closed")
     sys.stdout.flush()
     buffer = getattr(sys.stdout, "buffer", None)
     if buffer is None:

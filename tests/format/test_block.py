@@ -184,6 +184,23 @@ def test_times_are_spliced_into_a_block_as_into_each_line(
     assert message.with_times(data, moment) == expected
 
 
+@given(
+    st.lists(plain_lines, min_size=1, max_size=9), st.integers(0, 3), st.none() | st.integers(4, 5)
+)
+def test_pieces_of_a_block_fill_each_file_and_keep_every_byte(
+    lines: list[bytes], held: int, most: int | None
+) -> None:
+    data = b"".join(line + b"\n" for line in lines)
+    pieces = list(block.pieces("s", data, block.summarise(data, "s"), held, most))
+    assert b"".join(piece for piece, _ in pieces) == data
+    assert all(summary == block.summarise(piece, "s") for piece, summary in pieces)
+    counts = [summary.records for _, summary in pieces]
+    if most is not None:
+        assert counts[0] == min(most - held, len(lines))
+        assert all(count == most for count in counts[1:-1])
+        assert counts[-1] <= most
+
+
 @pytest.mark.parametrize("data", [RECORD + b"\r\n", RECORD + b" \n" + RECORD, RECORD + b"\n\n"])
 def test_times_are_spliced_into_odd_lines_one_by_one(data: bytes) -> None:
     assert message.with_times(data, EPOCH) is None

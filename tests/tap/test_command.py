@@ -290,6 +290,16 @@ def test_a_target_that_goes_away_ends_it_quietly(tmp_path: Path) -> None:
     tap.stderr.close()
 
 
+def test_a_closed_stdout_is_told_in_one_line(root: Path, tmp_path: Path) -> None:
+    line = command(tmp_path, config(root))
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$@" >&-', "sh", *line], stderr=subprocess.PIPE, check=False
+    )
+    assert done.returncode == 1
+    assert b"ConfigError: stdout is closed" in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_signal_ends_it_at_the_end_of_a_line_with_the_state(
     tmp_path: Path, unbuffered: str

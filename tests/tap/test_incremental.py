@@ -16,9 +16,12 @@ from tests.tap.replay import (
     deselect,
     discover,
     lake,
+    land,
     land_numbers,
     new_root,
+    record,
     replay,
+    schema,
     stream_keys,
 )
 
@@ -65,6 +68,37 @@ def test_nothing_new_is_a_schema_and_the_same_state(root: str) -> None:
     again = replay(config(root), state=state)
     assert again.kinds == ["STATE", "SCHEMA"]
     assert again.state == state
+
+
+KEYWORDS: dict[str, Any] = {
+    "id": {"type": "integer", "x-unit": "pieces"},
+    "price": {"$ref": "#/definitions/money"},
+    "kind": {"const": "sale"},
+    "tags": {"type": "array", "minItems": 1, "items": {"type": "string"}},
+    "name": {"type": "string"},
+}
+DEFINITIONS = {"money": {"type": "number", "multipleOf": 0.01}}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"stream_maps": {STREAM: {"label": "kind"}}}],
+    ids=["as it is", "mapped"],
+)
+@pytest.mark.parametrize("deselected", [(), ("name",)], ids=["whole", "without a property"])
+def test_nothing_new_is_the_schema_of_the_run_before_with_every_keyword(
+    settings: dict[str, Any], deselected: tuple[str, ...]
+) -> None:
+    root = new_root()
+    stored = {"type": "object", "definitions": DEFINITIONS, "properties": KEYWORDS}
+    land(root, [schema(schema=stored), record(1, name="a", kind="sale")])
+    catalog = deselect(discover(config(root)), *deselected) if deselected else None
+    first = replay(config(root, **settings), catalog=catalog)
+    again = replay(config(root, **settings), state=first.state, catalog=catalog)
+    assert (again.of("RECORD"), again.of("SCHEMA")) == ([], first.of("SCHEMA"))
+    (message,) = again.of("SCHEMA")
+    assert message["schema"]["definitions"] == DEFINITIONS
+    assert message["schema"]["properties"]["price"] == KEYWORDS["price"]
 
 
 def test_other_streams_bookmarks_are_kept(root: str) -> None:

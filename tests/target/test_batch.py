@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import random
 import signal
 from decimal import Decimal
 from pathlib import Path
@@ -274,7 +275,7 @@ def damaged(kind: str, folder: Path) -> tuple[dict[str, str], Path]:
         "truncated": data[:half],
         "not gzip": b"hello",
         "garbled": data[:half] + b"\x00\xff" * 50 + data[half + 100 :],
-        "empty parquet": b"",
+        "parquet empty": b"",
         "parquet truncated": data[:half],
         "parquet garbled": data[:200] + b"\xff" * (half - 200) + data[half:],
         "bad JSON": gzip.compress(b'{"id": 2}\n{"id": 3, "x": "hush'),
@@ -293,6 +294,7 @@ def damaged(kind: str, folder: Path) -> tuple[dict[str, str], Path]:
         "truncated",
         "not gzip",
         "garbled",
+        "parquet empty",
         "parquet truncated",
         "parquet garbled",
         "bad JSON",
@@ -342,22 +344,30 @@ def test_a_batch_before_its_schema_is_refused(tmp_path: Path, path: dict[str, An
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["jsonl gzip", "parquet"])
+@pytest.mark.parametrize("kind", ["jsonl gzip", "parquet of one row group", "parquet of many"])
 def test_a_large_file_is_not_loaded_whole(tmp_path: Path, kind: str) -> None:
-    """A file of 300 MB of records, of which the target holds a fraction."""
+    """A file of 300 MB of records, of which the target holds a fraction.
+
+    Their text is random: what shrinks to nothing on the disk would tell nothing.
+    """
     file = tmp_path / "1"
-    count = 30_000
-    if kind == "parquet":
-        one = pyarrow.table({"id": list(range(1000)), "pad": ["x" * 10_000] * 1000})
-        with parquet.ParquetWriter(file, one.schema, compression="gzip") as writer:
-            for _ in range(count // 1000):
-                writer.write_table(one)
+    count, portion = 30_000, 1000
+    texts = [random.randbytes(5000).hex() for _ in range(portion)]
+    encoding = ENCODINGS["jsonl gzip" if kind == "jsonl gzip" else "parquet"]
+    if encoding["format"] == "parquet":
+        one = pyarrow.table({"id": list(range(portion)), "pad": texts})
+        whole = pyarrow.concat_tables([one] * (count // portion))
+        group = count if kind == "parquet of one row group" else portion
+        parquet.write_table(
+            whole, file, row_group_size=group, compression="none", use_dictionary=False
+        )
+        assert parquet.ParquetFile(file).num_row_groups == count // group
+        assert file.stat().st_size > 300e6
     else:
-        block = "".join(json.dumps({"id": n, "pad": "x" * 10_000}) + "\n" for n in range(1000))
-        with gzip.open(file, "wb", compresslevel=1) as output:
-            for _ in range(count // 1000):
-                output.write(block.encode())
-    lines = [schema("s"), batch(ENCODINGS[kind], file), state({"at": 1})]
+        rows = "".join(json.dumps({"id": n, "pad": pad}) + "\n" for n, pad in enumerate(texts))
+        file.write_bytes(gzip.compress(rows.encode(), 1) * (count // portion))
+        assert file.stat().st_size > 150e6
+    lines = [schema("s"), batch(encoding, file), state({"at": 1})]
     outcome = run(lines, tmp_path / "lake", command=MEASURED)
     assert (outcome.code, outcome.states) == (0, [b'{"at": 1}']), outcome.log
     assert sum(file.records for file in files(tmp_path / "lake", "s")) == count

@@ -266,6 +266,16 @@ def test_wrong_types_are_told(tmp_path: Path) -> None:
     assert "max_file_bytes" in outcome.log
 
 
+@pytest.mark.parametrize("max_wait", [3, 5])
+def test_a_wait_too_short_to_take_over_a_dead_writers_lock_is_told(
+    max_wait: int, tmp_path: Path
+) -> None:
+    times = {"lock_max_wait_seconds": max_wait, "lock_stale_after_seconds": 5}
+    error = run(LINES, tmp_path / "lake", **times).refused()
+    assert f"lock_max_wait_seconds is {max_wait}: expected more than" in error
+    assert not (tmp_path / "lake").exists()
+
+
 # Secrets.
 
 SECRETS = {"key": "hidden-key-id", "secret": "hidden-secret", "token": "hidden-session-token"}

@@ -125,6 +125,20 @@ def test_a_broken_stdout_is_not_a_lost_commit(tmp_path: Path, path: dict[str, An
     assert_clean(tmp_path)
 
 
+def test_a_stdout_that_was_never_open_keeps_no_record_back(
+    tmp_path: Path, path: dict[str, Any]
+) -> None:
+    closed = shell('exec "$@" >&-')
+    with started(tmp_path, command=closed, commit_interval_seconds=0.2, **path) as running:
+        running.send(schema("s"), record("s", 1), state({"at": 1}))
+        running.wait_for_log("nobody reads the STATE any more (stdout is closed)")
+        running.send(record("s", 2), state({"at": 2}))
+        outcome = running.end()
+    assert outcome.code == 0
+    assert "Traceback" not in outcome.log
+    assert numbers(tmp_path, "s") == [1, 2]
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has it")
 def test_a_state_that_cannot_be_written_is_told_and_its_records_are_committed(
     tmp_path: Path, path: dict[str, Any]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -129,11 +130,16 @@ def test_lines_are_kept_as_they_came() -> None:
     assert_clean(root)
 
 
-def test_files_are_closed_at_the_number_of_records(path: dict[str, Any], root: str) -> None:
-    chunks = [schema("s"), *(record("s", n, pad="x" * 3000) for n in range(1000))]
-    land(chunks, root, max_file_records=100, **path)
-    assert numbers(root, "s") == list(range(1000))
-    assert len(files(root, "s")) >= 5
+@pytest.mark.parametrize("made", [record, timed])
+@pytest.mark.parametrize("pad", [0, 3000])
+def test_files_hold_the_number_of_records_whatever_their_size(
+    path: dict[str, Any], root: str, made: Callable[..., str], pad: int
+) -> None:
+    """A block of small records holds many times as many."""
+    lines = [schema("s"), *(made("s", n, pad="x" * pad) for n in range(1030))]
+    land(lines, root, max_file_records=100, **path)
+    assert numbers(root, "s") == list(range(1030))
+    assert [file.records for file in files(root, "s")] == [100] * 10 + [30]
     assert_clean(root)
 
 
