@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from singerlake.spark.convert import converter
+from singerlake.spark.convert import converter, day_of, microseconds_of
 from singerlake.spark.json_text import MISFIT
 from singerlake.spark.types import Type
 
@@ -89,15 +89,31 @@ _MICROSECONDS = tuple((end - _EPOCH) // timedelta(microseconds=1) for end in _EN
 
 
 def _parsed(values: Sequence[str | None], arrow: pa.DataType) -> pa.Array:
-    """Times and dates, if all are in the years 1 to 9999: Arrow knows more of them."""
-    array = pa.array(values, pa.string()).cast(arrow)
+    """Times and dates, if all are in the years 1 to 9999: Arrow knows more of them.
+
+    Arrow takes the usual forms only, and a column of times with a zone, or one without, but no
+    mixture. The others are taken value by value, as the tolerant parser takes them.
+    """
+    texts = pa.array(values, pa.string())
     is_date = pa.types.is_date(arrow)
+    for form in (arrow,) if is_date else (arrow, pa.timestamp(arrow.unit)):
+        try:
+            array = texts.cast(form).cast(arrow)  # without a zone, it is UTC
+        except pa.ArrowInvalid:
+            continue
+        _require_known_years(array)
+        return array
+    read = day_of if is_date else microseconds_of
+    return pa.array([None if text is None else read(text) for text in values], arrow)
+
+
+def _require_known_years(array: pa.Array) -> None:
+    is_date = pa.types.is_date(array.type)
     least, greatest = _DAYS if is_date else _MICROSECONDS
     found = pc.min_max(array.cast(pa.int32() if is_date else pa.int64()))
     lowest, highest = found["min"].as_py(), found["max"].as_py()
     if lowest is not None and not least <= lowest <= highest <= greatest:
         raise ValueError(MISFIT)
-    return array
 
 
 _SAFE_DECIMAL = re.compile(rb"[+-]?\d{1,38}(\.\d{0,38})?([eE][+-]?([0-2]?\d|3[0-8]))?")

@@ -135,14 +135,16 @@ def _json(text: bytes, misfits: list[str]) -> str:
     return text.decode()
 
 
-def _timestamp(text: bytes, misfits: list[str]) -> int:
-    """Microseconds since 1970."""
-    return (parse_time(_strings.decode(text)) - _EPOCH) // _MICROSECOND
+def microseconds_of(words: str) -> int:
+    """Of a time, since 1970. Raises `ValueError` and `OverflowError`."""
+    return (parse_time(words) - _EPOCH) // _MICROSECOND
 
 
-def _date(text: bytes, misfits: list[str]) -> date:
-    """A date; a moment at midnight as it was sent is one too, since nothing is lost."""
-    words = _strings.decode(text)
+def day_of(words: str) -> date:
+    """A date; a moment at midnight as it was sent is one too, since nothing is lost.
+
+    Raises `ValueError` and `OverflowError`.
+    """
     found = FORM.fullmatch(words)
     if found is None:
         raise ValueError(MISFIT)
@@ -152,6 +154,14 @@ def _date(text: bytes, misfits: list[str]) -> date:
     if (local.hour, local.minute, local.second, local.microsecond) != (0, 0, 0, 0):
         raise ValueError(MISFIT)
     return local.date()
+
+
+def _timestamp(text: bytes, misfits: list[str]) -> int:
+    return microseconds_of(_strings.decode(text))
+
+
+def _date(text: bytes, misfits: list[str]) -> date:
+    return day_of(_strings.decode(text))
 
 
 def _make_array(kind: Type, path: str) -> Converter:

@@ -1,7 +1,8 @@
 """From blocks of a Singer file to Arrow record batches.
 
-A block of lines goes through the fast parser, which takes it whole or refuses it; what it refuses
-goes line by line (`block.py`, `line.py`).
+A block of lines goes through the fast parser, which takes it whole or refuses it. What it refuses
+it is given again in smaller pieces, and the small ones that it refuses go line by line: one value
+that does not fit costs its neighbours little (`block.py`, `line.py`).
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ from singerlake.spark.wanted import FIRST_POSITION, TIME, FileFacts, Rows, Wante
 BLOCK = 1024 * 1024
 """Bytes of lines that best make one record batch: fewer cost more calls, more the cache."""
 
+_SMALL = 16 * 1024
+"""Bytes of lines that go line by line where the fast parser refuses them."""
+
 
 class Decoder:
     """Decodes the files of one read, all into batches of one Arrow schema."""
@@ -31,15 +35,14 @@ class Decoder:
         converters = {name: converter(kind, name) for name, kind in wanted.columns}
         self._blocks = BlockParser(wanted, schema)
         self._lines = LineParser(wanted, schema, converters)
+        self._reach = BLOCK
 
     def batches(self, file: FileFacts, chunks: Iterable[bytes]) -> Iterator[pa.RecordBatch]:
         """A file's rows. Raises `CorruptFile`, and `BadMessage` where the read is failfast."""
         timed = "_time_extracted" in self.wanted.metadata or not file.in_time
         position = FIRST_POSITION + file.skipped
         for block in _without_schema(chunks, file.where):
-            rows = self._blocks.rows(block, position, timed) or self._lines.rows(
-                block, position, timed, file.where
-            )
+            rows = self._rows(block, position, timed, file.where)
             position += rows.lines
             if file.parts and "_sequence" in self.wanted.metadata:
                 _add_sequences(rows, file.parts)
@@ -47,6 +50,30 @@ class Decoder:
                 rows = self._in_time(rows)
             if rows.count:
                 yield self._batch(rows, file)
+
+    def _rows(self, block: bytes, position: int, timed: bool, where: str) -> Rows:
+        """The block's rows, in as few pieces as the fast parser takes.
+
+        How far a piece reaches follows what was taken before, in other blocks too: it shrinks
+        where a piece is refused, and grows where one is taken.
+        """
+        pieces: list[Rows] = []
+        start = 0
+        while start < len(block):
+            end = block.find(b"\n", start + self._reach - 1) + 1 or len(block)
+            piece = block[start:end]
+            rows = self._blocks.rows(piece, position, timed)
+            if rows is not None:
+                self._reach = min(BLOCK, 2 * self._reach)
+            elif (reach := min(self._reach, len(piece))) > _SMALL and b"\n" in piece[:-1]:
+                self._reach = max(_SMALL, reach // 8)
+                continue
+            else:
+                rows = self._lines.rows(piece, position, timed, where)
+            pieces.append(rows)
+            position += rows.lines
+            start = end
+        return pieces[0] if len(pieces) == 1 else Rows.joined(pieces)
 
     def _in_time(self, rows: Rows) -> Rows:
         moments = rows.arrays[about_row("_time_extracted")]

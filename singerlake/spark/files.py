@@ -26,10 +26,7 @@ def arrow_schema(schema: spark_types.StructType) -> pa.Schema:
     """The Arrow schema that Spark requires of the batches."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    try:
-        return to_arrow_schema(schema, timezone="UTC")
-    except TypeError:  # before Spark 4.1
-        return to_arrow_schema(schema)  # type: ignore[call-arg, unused-ignore]
+    return to_arrow_schema(schema, timezone="UTC")
 
 
 class FileReader:

@@ -76,7 +76,7 @@ class LineParser:
             if (text := record.get(name)) is not None:
                 values[name] = convert(text, misfits)
             if len(misfits) > known:
-                sent[name] = normal(record[name]).decode()
+                sent[name] = _as_sent(record[name])
         if "_version" in about:
             version = _version(envelope.get("version", b"null"), misfits)
             values[about_row("_version")] = version
@@ -89,6 +89,15 @@ class LineParser:
         if sent:
             values[about_row("_misfits")] = list(sent.items())
         return values, misfits
+
+
+def _as_sent(text: bytes) -> str:
+    """A value's text; where it is no JSON, different bytes make different texts: keys are
+    compared by them."""
+    try:
+        return normal(text).decode()
+    except (ValueError, RecursionError):
+        return text.decode("utf-8", "backslashreplace")
 
 
 def _readable(line: bytes) -> str:

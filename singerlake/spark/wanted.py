@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -69,6 +70,23 @@ class Rows:
     count: int
     arrays: dict[str, pa.Array]
     lines: int
+
+    @classmethod
+    def joined(cls, pieces: Sequence[Rows]) -> Rows:
+        """One after the other; a column that a piece lacks is null there."""
+        types = {name: array.type for piece in pieces for name, array in piece.arrays.items()}
+        arrays = {
+            name: pa.concat_arrays(
+                [
+                    piece.arrays[name] if name in piece.arrays else pa.nulls(piece.count, kind)
+                    for piece in pieces
+                ]
+            )
+            for name, kind in types.items()
+        }
+        return cls(
+            sum(piece.count for piece in pieces), arrays, sum(piece.lines for piece in pieces)
+        )
 
     def filter(self, keep: pa.Array) -> Rows:
         arrays = {name: array.filter(keep) for name, array in self.arrays.items()}

@@ -120,6 +120,20 @@ def test_what_does_not_fit_is_kept_as_it_was_sent(more: str) -> None:
     assert only["_misfits"] is None
 
 
+def test_bytes_that_are_not_utf_8_do_not_fit() -> None:
+    """Two such values stay apart, as keys have to."""
+    columns = {"a": types.STRING, "b": types.LONG}
+    lines = [
+        record_line('{"a":"?","b":1}').replace(b"?", bad) for bad in (b"\xff", b"\xfe", b"fine")
+    ]
+    found = rows_of(columns, lines, ("_corrupt_record", "_misfits"))
+    assert [(row["a"], row["b"]) for row in found] == [(None, 1), (None, 1), ("fine", 1)]
+    assert [row["_corrupt_record"] for row in found] == ['{"a":"\ufffd","b":1}'] * 2 + [None]
+    assert [row["_misfits"] for row in found] == [{"a": '"\\xff"'}, {"a": '"\\xfe"'}, None]
+    with pytest.raises(BadMessage, match="line 2: a does not fit its type"):
+        rows_of(columns, lines, (), failfast=True)
+
+
 def test_failfast_names_the_file_and_the_line() -> None:
     with pytest.raises(BadMessage, match=r"the file, line 3: a\.x does not fit"):
         decoded(

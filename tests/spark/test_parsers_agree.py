@@ -7,13 +7,15 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from singerlake.spark import types
 from singerlake.spark.types import Type
+from singerlake.spark.wanted import FileFacts
 from tests.spark.decoding import decoded, decoder, rows_of
-from tests.spark.lakes import activate_line, record_line
+from tests.spark.lakes import activate_line, record_line, schema_line
 
 SCALARS = {
     "long": (types.LONG, st.integers(-(2**63), 2**63 - 1)),
@@ -141,6 +143,87 @@ def test_both_parsers_agree_on_numbers(kind: Type, texts: list[str]) -> None:
     assert repr(fast) == repr(tolerant)
     for row, text in zip(fast, texts, strict=True):
         assert row["a"] is None or kind == types.DOUBLE or row["a"] == Decimal(text.strip('"'))
+
+
+TIME_TEXTS = st.from_regex(
+    r"(2026|0001|9999|0000)-(01|12|13)-(01|30|31|32)"
+    r"([Tt ](00|23|24)(:?(00|59|60)(:?(00|59|60)(\.[0-9]{1,9})?)?)?"
+    r"([Zz]|[+-](00|02|23|24)(:?(00|30|60))?)?)?",
+    fullmatch=True,
+)
+
+
+@settings(max_examples=300)
+@given(
+    st.sampled_from([types.TIMESTAMP, types.DATE]),
+    st.lists(TIME_TEXTS, min_size=1, max_size=3),
+)
+@example(types.TIMESTAMP, ["2026-11-16T02:54:14", "2026-11-16 02:54:14Z", "2026-11-16"])
+@example(types.TIMESTAMP, ["0001-01-01T00:00:00", "9999-12-31T23:59:59.999999"])
+@example(types.TIMESTAMP, ["9999-12-31T23:59:59.9999999"])
+@example(types.TIMESTAMP, ["0001-01-01T00:00:00+00:30"])
+@example(types.DATE, ["2026-11-16", "2026-11-16T00:00:00", "2026-11-16 00:00:00+02:00"])
+def test_both_parsers_agree_on_times(kind: Type, texts: list[str]) -> None:
+    records = [json.dumps({"a": text}) for text in texts] + ['{"a":null}']
+    fast, tolerant = decoded({"a": kind}, records), decoded({"a": kind}, records, tolerant=True)
+    assert fast == tolerant
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["2026-11-16T02:54:14", "2026-11-16T02:54"],
+        ["2026-11-16T02:54:14", "2026-11-16T02:54:14Z", "2026-11-16"],
+        ["2026-11-16T02:54:14.1234567Z", "2026-11-16T02:54:14z"],
+    ],
+)
+def test_times_that_fit_are_taken_at_once(texts: list[str]) -> None:
+    """Whatever their form: a stream that leaves out the zone is as fast as others."""
+    block = b"\n".join(record_line({"a": text}) for text in texts)
+    rows = decoder({"a": types.TIMESTAMP})._blocks.rows(block, 2, False)
+    assert rows is not None
+    [whole] = rows_of(
+        {"a": types.array(types.TIMESTAMP)}, [record_line({"a": texts})], (), tolerant=True
+    )
+    assert rows.arrays["a"].to_pylist() == whole["a"]
+
+
+@settings(max_examples=50)
+@given(st.sets(st.integers(0, 1999), max_size=6), st.booleans())
+@example(set(), True)
+@example({0, 1999}, True)
+@example(set(range(2000)), False)
+def test_misfits_in_a_block_change_nothing_around_them(bad: set[int], dated: bool) -> None:
+    """A refused block is read in pieces; rows and positions are those of one that is not."""
+    columns = {"id": types.LONG, "day": types.DATE}
+    day, found = ("soon", "2026-11-16") if dated else (5, "2026-11-16")
+    lines = [
+        record_line({"id": n, "day": day if n in bad else found}) + b"\n" * (n % 500 == 0)
+        for n in range(2000)
+    ]
+    metadata = ("_position", "_misfits", "_corrupt_record")
+    fast, tolerant = (rows_of(columns, lines, metadata, t) for t in (False, True))
+    assert fast == tolerant
+    assert [row["id"] for row in fast] == list(range(2000))
+    assert {row["id"] for row in fast if row["day"] is None} == bad
+
+
+def test_one_misfit_sends_few_lines_the_slow_way() -> None:
+    """Guards the speed: whole blocks would be right, too, and many times slower."""
+    made = decoder({"id": types.LONG})
+    slow: list[int] = []
+    lines_rows = made._lines.rows
+
+    def counted(block: bytes, *rest: Any) -> Any:
+        slow.append(block.count(b"\n"))
+        return lines_rows(block, *rest)
+
+    made._lines.rows = counted  # type: ignore[method-assign]
+    lines = [record_line({"id": "x" if n == 5000 else n}) for n in range(10_000)]
+    block = b"\n".join([schema_line({}), *lines]) + b"\n"
+    batches = list(made.batches(FileFacts("f", {}), [block]))
+    assert [batch.num_rows for batch in batches] == [10_000]
+    assert 0 < sum(slow) < 500
 
 
 def test_blocks_of_plain_records_are_taken_at_once() -> None:
