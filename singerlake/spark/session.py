@@ -21,6 +21,8 @@ DEFAULTS: dict[str, str] = {
     "spark.log.level": "ERROR",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # Spark's own is the first half: views would write storage_options to its event log.
+    "spark.sql.redaction.options.regex": "(?i)url|storage_options",
 }
 
 _NAMING_A_MASTER = ("PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR", "SPARK_HOME")
