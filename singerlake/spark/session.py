@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from singerlake.errors import ConfigError
@@ -48,7 +49,8 @@ def session(app: str = "singerlake", master: str | None = None, **conf: Any) -> 
     """
     from singerlake.spark.source import register
 
-    settings = {} if SparkSession.getActiveSession() else dict(DEFAULTS)
+    # Not by the active session: each thread has its own, and one that is new has none.
+    settings = {} if SparkContext._active_spark_context else dict(DEFAULTS)
     settings |= {name: str(value) for name, value in conf.items()}
     if master is not None:
         settings["spark.master"] = master

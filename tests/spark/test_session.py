@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -175,6 +176,16 @@ def test_a_running_session_keeps_its_settings(spark: SparkSession) -> None:
         assert spark.conf.get("spark.sql.session.timeZone") == "Europe/Berlin"
         session(**{"spark.sql.session.timeZone": "Asia/Tokyo"})
         assert spark.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+def test_a_running_session_keeps_its_settings_in_every_thread(spark: SparkSession) -> None:
+    spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    try:
+        with ThreadPoolExecutor(1) as threads:
+            assert threads.submit(session).result() is spark
+        assert spark.conf.get("spark.sql.session.timeZone") == "Europe/Berlin"
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
 
