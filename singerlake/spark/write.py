@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -67,7 +68,8 @@ class LakeWriter(DataSourceArrowWriter):
         self._since = self._open()
 
     def _open(self) -> Bookmark:
-        """See where the stream's log ends: the manifest comes before the files."""
+        """See where the stream's log ends. The manifest comes before the first file, and the tap
+        before both, so a first write that fails leaves them: a stream without records."""
         store = self._job.store
         registry.register_taps(store, [self.options.tap])
         head = commit.open_log(store, self.options.keys, self._job.writer_id)
@@ -93,15 +95,26 @@ class LakeWriter(DataSourceArrowWriter):
         Once they are committed nothing is raised: Spark would tell the user that the write failed.
         """
         store, options, files = self._job.store, self.options, _files(messages)
-        entry = catalogue.entry(options.stream, self._job.schema)
-        registration.register(store, options.tap, {options.stream: entry}, None)
+        # No file is ever without an entry, and a commit that is refused replaces none.
+        late = bool(files) and self._is_registered(store)
+        if not late:
+            self._register(store)
         if files:
             self._commit(store, files)
-        try:
+        if late:
+            with _committed("the catalogue has the schema of the write before"):
+                self._register(store)
+        with _committed("not all it left was removed"):
             committed = {file.path for file in files}
             uploads.clear(store, options.keys, self._job.id, committed, self._since)
-        except Exception as error:
-            logger.warning("the write is committed, but not all it left was removed: %s", error)
+
+    def _is_registered(self, store: Store) -> bool:
+        return self.options.stream in (registry.read_catalogue(store, self.options.tap) or {})
+
+    def _register(self, store: Store) -> None:
+        tap, stream = self.options.tap, self.options.stream
+        entry = catalogue.entry(stream, self._job.schema)
+        registration.register(store, tap, {stream: entry}, None)
 
     def _commit(self, store: Store, files: list[File]) -> None:
         job, keys, times = self._job, self.options.keys, LockTimes()
@@ -139,6 +152,15 @@ class LakeWriter(DataSourceArrowWriter):
                 uploads.withdraw(store, self.options.keys, [job.id], job.writer_id, LockTimes())
         except Exception as error:
             logger.warning("could not remove what a failed write has uploaded: %s", error)
+
+
+@contextmanager
+def _committed(what: str) -> Iterator[None]:
+    """What comes after a commit: tell of its failure, and go on."""
+    try:
+        yield
+    except Exception as error:
+        logger.warning("the write is committed, but %s: %s", what, error)
 
 
 def _require_message_types(schema: spark_types.StructType) -> None:

@@ -13,15 +13,22 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import types as spark_types
 
-from singerlake.errors import BadMessage, ConfigError, OutcomeUnknown, SingerlakeError
+from singerlake.errors import (
+    BadMessage,
+    CommitConflict,
+    ConfigError,
+    OutcomeUnknown,
+    SingerlakeError,
+)
 from singerlake.format.keys import StreamKeys
-from singerlake.lake import check, open_on
+from singerlake.lake import check, open_on, uploads
 from singerlake.lake.vacuum import VacuumOptions, vacuum
 from singerlake.spark import encode, write
 from singerlake.spark.task_files import Uploaded, WriteOptions, write_options
 from singerlake.spark.write import LakeWriter
 from singerlake.store import Counting, MemoryStore, Store
 from tests.lake.faulty_store import (
+    CATALOGUE_REPLACE,
     LOCK_DELETE,
     MANIFEST_REPLACE,
     UPLOAD,
@@ -286,6 +293,62 @@ def test_a_failed_write_leaves_the_catalogue_alone(tmp_path: Path) -> None:
     made.commit([upload(made, 1)])
     assert lake.tap(TAP).catalogue() != before
     assert codes(check(lake.store)) == []
+
+
+def test_a_commit_that_is_refused_leaves_the_catalogue_alone(tmp_path: Path) -> None:
+    lake = land(tmp_path, [schema_line({"id": {"type": "integer"}}), record_line({"id": 1})])
+    before = lake.tap(TAP).catalogue()
+    made = writer(lake.store)
+    messages = [upload(made, 1)]
+    uploads.withdraw(lake.store, KEYS, [made._job.id], "a purge", QUICK)
+    with pytest.raises(CommitConflict, match="Nothing was committed"):
+        made.commit(messages)
+    made.abort(messages)
+    assert lake.tap(TAP).catalogue() == before
+    assert codes(check(lake.store)) == []
+
+
+def test_a_catalogue_that_cannot_be_changed_after_the_commit_is_told_in_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An older schema is in it then; the files have theirs, and the next write tries again."""
+    lake = land(tmp_path, [schema_line({"id": {"type": "integer"}}), record_line({"id": 1})])
+    before = lake.tap(TAP).catalogue()
+    made = writer(lake.store)
+    messages = [upload(made, 2)]
+    use(made, AfterCommit(lake.store, CATALOGUE_REPLACE))
+    made.commit(messages)
+    assert "the catalogue has the schema of the write before" in caplog.text
+    assert lake.tap(TAP).catalogue() == before
+    assert_whole(lake.store, 1, 2)
+    saved(lake.store, 3)
+    assert lake.tap(TAP).catalogue() != before
+    assert_whole(lake.store, 1, 2, 3)
+
+
+def test_a_first_write_that_fails_leaves_a_tap_and_an_empty_log(store: MemoryStore) -> None:
+    """As docs/spark.md tells."""
+    made = writer(store)
+    made.abort([upload(made, 1)])
+    lake = open_on(store)
+    assert [tap.tap_id for tap in lake.taps()] == [TAP]
+    assert lake.tap(TAP).catalogue() == {}
+    assert_whole(store)
+    saved(store, 1)
+    assert_whole(store, 1)
+
+
+def test_a_first_write_whose_commit_is_refused_leaves_a_stream_without_records(
+    store: MemoryStore,
+) -> None:
+    made = writer(store)
+    messages = [upload(made, 1)]
+    uploads.withdraw(store, KEYS, [made._job.id], "a purge", QUICK)
+    with pytest.raises(CommitConflict):
+        made.commit(messages)
+    made.abort(messages)
+    assert list(open_on(store).tap(TAP).catalogue()) == [STREAM]
+    assert_whole(store)
 
 
 def test_a_stream_is_registered_before_its_first_file_is_committed(store: MemoryStore) -> None:

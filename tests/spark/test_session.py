@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,8 @@ from pyspark.sql import SparkSession
 from singerlake.errors import ConfigError
 from singerlake.spark import session
 from singerlake.spark.session import DEFAULTS, java_home, prepare_environment
+from tests.servers import S3Server
+from tests.spark.lakes import land, record_line, schema_line
 
 PROGRAM = """
 from singerlake.spark import session
@@ -47,6 +51,55 @@ def test_a_session_without_java_home(tmp_path: Path) -> None:
     assert ran.stdout.split() == ["10", "UTC"], ran.stderr
 
 
+VIEWS = """
+import json, sys
+from singerlake.spark import read_stream, session
+from tests.spark.lakes import STREAM, TAP
+root, log, options = sys.argv[1:]
+logging = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": "file://" + log}
+spark = session(master="local[1]", **logging, **{"spark.eventLog.compress": "false"})
+read_stream(
+    spark, root, TAP, STREAM, storage_options=json.loads(options)
+).createOrReplaceTempView("seen")
+spark.sql(
+    f"create temporary view made using singerlake options "
+    f"(path '{root}', tap '{TAP}', stream '{STREAM}', storage_options '{options}')"
+)
+print(spark.sql("select (select count(*) from seen) + (select count(*) from made)").first()[0])
+spark.stop()
+"""
+
+
+@pytest.mark.slow
+def test_storage_options_of_a_view_stay_out_of_the_event_log(
+    moto_server: S3Server, tmp_path: Path
+) -> None:
+    """By itself Spark hides an option only if a word such as `secret` or `token` is in it."""
+    lake, log = f"s3://{moto_server.new_bucket()}/lake", tmp_path / "log"
+    given = moto_server.storage_options()
+    land(lake, [schema_line({"id": {"type": "integer"}}), record_line({"id": 1})], **given)
+    log.mkdir()
+    credentials = {
+        "AWS_ACCESS_KEY_ID": given["key"],
+        "AWS_SECRET_ACCESS_KEY": given["secret"],
+        "AWS_ENDPOINT_URL": given["client_kwargs"]["endpoint_url"],
+    }
+    options = json.dumps({"config_kwargs": {"user_agent_extra": "hush"}})
+    ran = subprocess.run(
+        [sys.executable, "-c", VIEWS, lake, str(log), options],
+        env={**os.environ, **credentials},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=280,
+    )
+    assert ran.stdout.split() == ["2"], ran.stderr
+    logged = "".join(path.read_text() for path in log.rglob("*") if path.is_file())
+    assert "createOrReplaceTempView" in logged
+    assert "CreateTempViewUsing" in logged
+    assert "hush" not in logged
+
+
 def test_an_installed_java_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "java").write_text("")
@@ -76,6 +129,56 @@ def test_the_small_home_drops_one_flag(tmp_path: Path, monkeypatch: pytest.Monke
     assert [path.name for path in (home / "bin").iterdir()] == ["java"]
 
 
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of temporary files, on a machine without Java and without a cache."""
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (tmp_path / "no folder").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "no folder"))
+    return tmp_path
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(temporary: Path) -> None:
+    home = java_home()
+    assert (home / "bin" / "java").is_file()
+    assert home == java_home()
+    assert home.parent.parent == temporary
+    assert home.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_user_without_a_home_has_java(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.delenv("HOME")
+
+    def unknown(uid: int) -> object:
+        raise KeyError(f"getpwuid(): uid not found: {uid}")
+
+    monkeypatch.setattr("pwd.getpwuid", unknown)
+    assert temporary in java_home().parents
+
+
+@pytest.mark.parametrize("made", ["writable by others", "a link", "a file", "another's"])
+def test_no_java_is_started_from_a_folder_that_others_can_change(
+    temporary: Path, made: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = temporary / f"singerlake-{os.getuid()}"
+    if made == "writable by others":
+        folder.mkdir()
+        folder.chmod(0o777)
+    elif made == "a link":
+        (temporary / "elsewhere").mkdir(mode=0o700)
+        folder.symlink_to(temporary / "elsewhere")
+    elif made == "a file":
+        folder.write_text("")
+    else:
+        uid = os.getuid() + 1
+        (temporary / f"singerlake-{uid}").mkdir(mode=0o700)
+        monkeypatch.setattr(os, "getuid", lambda: uid)
+    with pytest.raises(ConfigError, match=r"no other may use, and is not: remove it"):
+        java_home()
+
+
 def test_without_any_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -89,6 +192,7 @@ def test_without_any_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     [
         (None, {}, True),
         ("local[2]", {"SPARK_HOME": "/opt/spark"}, True),
+        ("local-cluster[2,1,1024]", {}, True),
         (None, {"MASTER": "local"}, True),
         ("spark://host:7077", {}, False),
         (None, {"MASTER": "spark://host:7077"}, False),
@@ -96,24 +200,25 @@ def test_without_any_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         (None, {"SPARK_CONF_DIR": "/etc/spark/conf"}, False),
     ],
 )
-def test_only_a_driver_that_is_alone_listens_to_this_machine_only(
+def test_only_a_driver_that_is_alone_keeps_to_this_machine(
     master: str | None,
     environment: dict[str, str],
     is_local: bool,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    """Executors on other machines have to reach it."""
+    """Executors on other machines have to reach it, and have a Python of their own."""
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "java").write_text("")
-    names = ("SPARK_LOCAL_IP", "MASTER", "SPARK_HOME", "SPARK_CONF_DIR", "PYSPARK_SUBMIT_ARGS")
-    for name in names:
+    set_for_one = ("SPARK_LOCAL_IP", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
+    for name in (*set_for_one, "MASTER", "SPARK_HOME", "SPARK_CONF_DIR", "PYSPARK_SUBMIT_ARGS"):
         monkeypatch.delenv(name, raising=False)
     for name, value in {"JAVA_HOME": str(tmp_path), **environment}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(os, "environ", os.environ.copy())
     prepare_environment(master)
-    assert ("SPARK_LOCAL_IP" in os.environ) == is_local
+    for name in set_for_one:
+        assert (name in os.environ) == is_local
 
 
 def test_a_running_session_keeps_its_settings(spark: SparkSession) -> None:
@@ -123,6 +228,16 @@ def test_a_running_session_keeps_its_settings(spark: SparkSession) -> None:
         assert spark.conf.get("spark.sql.session.timeZone") == "Europe/Berlin"
         session(**{"spark.sql.session.timeZone": "Asia/Tokyo"})
         assert spark.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+def test_a_running_session_keeps_its_settings_in_every_thread(spark: SparkSession) -> None:
+    spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    try:
+        with ThreadPoolExecutor(1) as threads:
+            assert threads.submit(session).result() is spark
+        assert spark.conf.get("spark.sql.session.timeZone") == "Europe/Berlin"
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
 

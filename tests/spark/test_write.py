@@ -70,16 +70,36 @@ def test_all_tasks_are_one_commit(spark: SparkSession, tmp_path: Path) -> None:
     assert check(open_lake(tmp_path).store).clean
 
 
-def test_a_failed_task_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
-    land(tmp_path, [schema_line({"id": {"type": "integer"}}), record_line({"id": 1})])
-    before = objects(tmp_path)
-    bad = spark.range(0, 1000, numPartitions=4).withColumn(
+def failing(spark: SparkSession) -> DataFrame:
+    """Rows of four tasks, of which the last one fails."""
+    return spark.range(0, 1000, numPartitions=4).withColumn(
         "id", f.when(f.col("id") == 900, f.raise_error("no")).otherwise(f.col("id"))
     )
+
+
+def test_a_failed_task_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    lake = land(tmp_path, [schema_line({"id": {"type": "integer"}}), record_line({"id": 1})])
+    before, entries = objects(tmp_path), lake.tap(TAP).catalogue()
     with pytest.raises(PySparkException):
-        save(bad, tmp_path)
+        save(failing(spark), tmp_path)
     assert objects(tmp_path) == before
-    assert check(open_lake(tmp_path).store).clean
+    assert lake.tap(TAP).catalogue() == entries
+    assert check(lake.store).clean
+
+
+def test_a_first_write_that_fails_leaves_no_record(spark: SparkSession, tmp_path: Path) -> None:
+    """A tap without streams and an empty log are left, as docs/spark.md tells."""
+    with pytest.raises(PySparkException):
+        save(failing(spark), tmp_path)
+    lake = open_lake(tmp_path)
+    assert objects(tmp_path) == []
+    assert [tap.tap_id for tap in lake.taps()] == [TAP]
+    assert lake.tap(TAP).streams() == []
+    assert read_stream(spark, tmp_path, TAP, STREAM).count() == 0
+    assert check(lake.store).clean
+    save(spark.range(3), tmp_path)
+    assert read_stream(spark, tmp_path, TAP, STREAM).count() == 3
+    assert check(lake.store).clean
 
 
 def test_message_columns_and_metadata(spark: SparkSession, tmp_path: Path) -> None:
