@@ -21,6 +21,7 @@ from singerlake.errors import ConfigError, SingerlakeError
 from singerlake.lake import Lake, open_lake
 from singerlake.lake import Tap as LakeTap
 from singerlake.plugin.config import require_storage_options
+from singerlake.plugin.log import make_plain
 from singerlake.store import open_store
 from tap_singerlake import inputs, settings
 from tap_singerlake.output import WholeLines
@@ -136,6 +137,7 @@ def main() -> None:
 
     Where the target is gone, click ends the command quietly.
     """
+    make_plain()
     try:
         TapSingerlake.cli()
     except (SingerlakeError, MapExpressionError, StreamMapConfigError) as error:

@@ -26,6 +26,7 @@ from singer_sdk.singerlib.encoding import GenericSingerReader
 from singerlake.errors import ConfigError, MissingKey, RecordBeforeSchema, SingerlakeError
 from singerlake.lake import open_lake
 from singerlake.plugin.config import require_storage_options
+from singerlake.plugin.log import make_plain
 from target_singerlake import batch, settings
 from target_singerlake.blocks import blocks
 from target_singerlake.landing import Landing
@@ -234,6 +235,7 @@ def main() -> None:
     """The command: errors that are the user's to mend are one line in the log."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")
+    make_plain()
     # The thread that compresses asks for Python's lock often, and for a moment only.
     sys.setswitchinterval(SWITCH_INTERVAL)
     try:

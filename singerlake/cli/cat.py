@@ -12,11 +12,11 @@ import click
 import msgspec
 
 from singerlake.cli.console import is_terminal
-from singerlake.cli.name import plain
 from singerlake.cli.options import command, json_option, schema_hash_of, since_option
 from singerlake.cli.root import Root, root_arguments
 from singerlake.format import message
 from singerlake.format.manifest import File
+from singerlake.format.printable import plain
 from singerlake.lake import Selection, Snapshot
 
 

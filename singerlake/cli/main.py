@@ -77,7 +77,7 @@ class _PlainLines(logging.Formatter):
     """A log line may quote what a store or another writer said."""
 
     def format(self, record: logging.LogRecord) -> str:
-        from singerlake.cli.name import plain
+        from singerlake.format.printable import plain
 
         return "\n".join(map(plain, super().format(record).split("\n")))
 

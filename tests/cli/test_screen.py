@@ -16,8 +16,9 @@ from rich.cells import cell_len
 
 from singerlake.cli import progress as progress_module
 from singerlake.cli.console import print_json
-from singerlake.cli.name import plain, shown
+from singerlake.cli.name import shown
 from singerlake.cli.progress import progress
+from singerlake.format.printable import plain
 from tests.cli.lake import EVIL, EVIL_TAP, TAP, run
 
 LOOKS = [

@@ -1,0 +1,23 @@
+"""The plugins' log: whatever is quoted in it, a message is one line that no terminal obeys."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from singerlake.format.printable import plain
+
+
+class PlainRecord(logging.LogRecord):
+    """Names of streams and of other writers come from taps and lakes, and may be hostile."""
+
+    def __init__(self, name: str, *args: Any, **kwargs: Any) -> None:
+        super().__init__(plain(name), *args, **kwargs)
+
+    def getMessage(self) -> str:  # noqa: N802
+        return plain(super().getMessage())
+
+
+def make_plain() -> None:
+    """For every logger and handler of this process, the SDK's too."""
+    logging.setLogRecordFactory(PlainRecord)
