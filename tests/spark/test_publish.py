@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -29,6 +29,7 @@ from singerlake.spark.published import (
     successor,
 )
 from singerlake.store import Store, StoreWrapper
+from tests.lake.calendar import Calendar
 from tests.lake.landing import new_store
 
 KEYS = PublishedKeys("tap/x", "..")
@@ -164,7 +165,7 @@ def test_files_must_be_staged_whole() -> None:
 def test_only_what_no_version_names_is_removed_and_not_too_early(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    store = new_store()
+    calendar, store = Calendar(monkeypatch), new_store()
     first = publish(store, version(store))
     assert clean(store, KEYS, timedelta.max) == 0
     second = publish(store, version(store, 2))
@@ -173,13 +174,26 @@ def test_only_what_no_version_names_is_removed_and_not_too_early(
     assert len(second.files) == 2
     assert {row.run_id for row in replaced.retired} == {first.run_id, second.run_id}
     assert clean(store, KEYS, DAY) == 0
-    later = clock.now() + 2 * DAY
-    monkeypatch.setattr(clock, "now", lambda: later)
+    calendar.pass_days(2)
     assert clean(store, KEYS, 3 * DAY) == 0
     assert clean(store, KEYS, DAY) == 3
     left = {KEYS.path(row.key) for row in store.list(KEYS.data)}
     assert left == {file.path for file in replaced.files}
     assert died.files[0].path not in left
+
+
+def test_a_clean_up_by_a_clock_that_is_ahead_leaves_a_run_under_way_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = new_store()
+    publish(store, version(store))
+    under_way = version(store, 2)
+    before = {row.key for row in store.list(KEYS.data)}
+    with monkeypatch.context() as ahead:
+        ahead.setattr(clock, "now", lambda: datetime.now(timezone.utc) + 2 * DAY)
+        assert clean(store, KEYS, DAY) == 0
+    assert {row.key for row in store.list(KEYS.data)} == before
+    require_staged(store, KEYS, under_way.files)
 
 
 def test_a_retired_run_is_remembered_for_the_grace_period_only() -> None:
