@@ -10,11 +10,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-import os
 import pickle
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -22,81 +18,24 @@ from urllib.parse import quote
 import pytest
 
 from singerlake.store import Store, open_store
+from tests.faults.hostile_secrets import (
+    SAMPLE,
+    SECRET,
+    SUITE,
+    TAP,
+    TOKEN,
+    Run,
+    environment,
+    leaks,
+    objects,
+    options,
+)
 from tests.faults.result import Line
 from tests.faults.scale import scaled
-from tests.servers import REGION, S3Server
+from tests.servers import S3Server
 from tests.target.driving import patched
 
-SECRET = "planted/Secret+7kQ2mX9vR4"
-TOKEN = "planted.Token=5hT8wZ1cB6nL3"
-TAP = "tap-shop--sample"
-SAMPLE = Path(__file__).parents[2] / "singerlake" / "cli" / "shop.singer"
-SUITE = "Secrets"
 THIS = "tests/faults/test_hostile_secrets.py"
-
-
-def forms(secret: str) -> Iterator[bytes]:
-    """The secret as it is, and as it may be written."""
-    raw = secret.encode()
-    yield raw
-    yield raw.hex().encode()
-    yield quote(secret, safe="").encode()
-    yield json.dumps(secret)[1:-1].replace("/", "\\/").encode()
-    for shift in range(3):  # base64 of it inside something longer
-        text = base64.b64encode(b"\0" * shift + raw)
-        yield text[4 if shift else 0 : -4]
-
-
-def leaks(data: bytes) -> list[bytes]:
-    """What of them is in these bytes, or in what they are when they are decompressed."""
-    parts = [data, gzip.decompress(data)] if data.startswith(b"\x1f\x8b") else [data]
-    return [
-        form for secret in (SECRET, TOKEN) for form in forms(secret) if form in b"\0".join(parts)
-    ]
-
-
-def options(server: S3Server) -> dict[str, Any]:
-    client = {"endpoint_url": server.endpoint, "region_name": REGION}
-    return {"key": "planted", "secret": SECRET, "token": TOKEN, "client_kwargs": client}
-
-
-def environment(server: S3Server) -> dict[str, str]:
-    return {
-        "AWS_ACCESS_KEY_ID": "planted",
-        "AWS_SECRET_ACCESS_KEY": SECRET,
-        "AWS_SESSION_TOKEN": TOKEN,
-        "AWS_ENDPOINT_URL": server.endpoint,
-        "AWS_DEFAULT_REGION": REGION,
-    }
-
-
-class Run:
-    """Processes whose every file is below one folder, but for the settings."""
-
-    def __init__(self, folder: Path, env: dict[str, str]) -> None:
-        self.folder = folder
-        folder.mkdir()
-        own = {"HOME": str(folder), "TMPDIR": str(folder), "LOGLEVEL": "DEBUG"}
-        keep = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
-        self.env = {**keep, **own, **env}
-        self.printed: dict[str, bytes] = {}
-
-    def __call__(self, module: str, *arguments: str, given: bytes = b"") -> int:
-        return self.command([sys.executable, "-m", module], *arguments, given=given)
-
-    def command(self, begin: list[str], *arguments: str, given: bytes = b"") -> int:
-        command = [*begin, *arguments]
-        done = subprocess.run(
-            command, input=given, capture_output=True, env=self.env, cwd=self.folder, timeout=120
-        )
-        self.printed[f"{len(self.printed)}: {begin[-1]} {arguments}"] = done.stdout + done.stderr
-        return done.returncode
-
-    def written(self) -> Iterator[tuple[str, bytes]]:
-        yield from self.printed.items()
-        for path in self.folder.rglob("*"):
-            if path.is_file():
-                yield str(path), path.read_bytes()
 
 
 COMMANDS = (
@@ -173,13 +112,7 @@ def test_a_planted_secret_is_in_nothing_that_a_run_writes(
     run = Run(tmp_path / "run", env)
     everything(run, root, settings, ("--config", str(tmp_path / "config.json")))
     refused(run, seaweedfs, tmp_path, place)
-    client = moto_server.client()
-    objects = client.list_objects_v2(Bucket=bucket)["Contents"]
-    found = [
-        (key, client.get_object(Bucket=bucket, Key=key)["Body"].read())
-        for key in (one["Key"] for one in objects)
-    ]
-    for where, data in (*run.written(), *found):
+    for where, data in (*run.written(), *objects(moto_server, bucket)):
         row.runs += 1
         assert leaks(data) == [], where
         assert leaks(where.encode()) == [], where
@@ -226,14 +159,20 @@ def test_control_each_form_of_a_secret_is_seen() -> None:
         row.control(bool(leaks(form)), form)
 
 
+PROFILE = {"profile": "lake"}
+
+
 def test_what_goes_to_executors_has_the_secret_only_where_it_was_given_to_the_store(
-    moto_server: S3Server, monkeypatch: pytest.MonkeyPatch
+    moto_server: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With credentials of the environment's, or of a role, none is in what Spark sends around."""
+    """With credentials of the environment or of a profile, none is in what Spark sends around."""
     for name, value in environment(moto_server).items():
         monkeypatch.setenv(name, value)
     root = f"s3://{moto_server.new_bucket()}/lake"
-    stores: list[Store] = [open_store(root), open_store(root, {"anon": False})]
+    profile = f"[lake]\naws_access_key_id=planted\naws_secret_access_key={SECRET}\n"
+    (tmp_path / "credentials").write_text(f"{profile}aws_session_token={TOKEN}\n")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
+    stores: list[Store] = [open_store(root, more) for more in ({}, {"anon": False}, PROFILE)]
     for store in stores:
         store.promise()
         assert leaks(pickle.dumps(store)) == []
