@@ -37,19 +37,23 @@ def blocks(source: IO[Any] | None, stopped: Callable[[], bool]) -> Iterator[byte
     source = source or sys.stdin
     if source is None:  # as Python has it where the shell closed it
         raise ConfigError("stdin is closed: pipe a tap's output in, or name a file with --input")
-    rest = b""
+    # A line's pieces are joined once, at its end: a long one comes in hundreds.
+    rest: list[bytes] = []
+    size = 0
     for chunk in _chunks(source, stopped):
         cut = chunk.rfind(b"\n") + 1
         if cut:
-            yield b"".join((rest, memoryview(chunk)[:cut]))
-            rest = chunk[cut:]
-        else:
-            rest += chunk
-            if len(rest) > message.LONGEST:
+            yield b"".join((*rest, memoryview(chunk)[:cut]))
+            rest, size = [chunk[cut:]], len(chunk) - cut
+            continue
+        if chunk:
+            rest.append(chunk)
+            size += len(chunk)
+            if size > message.LONGEST:
                 raise message.too_long()
-            yield b""
-    if rest and not stopped():
-        yield rest
+        yield b""
+    if size and not stopped():
+        yield b"".join(rest)
 
 
 def _chunks(source: IO[Any], stopped: Callable[[], bool]) -> Iterator[bytes]:
