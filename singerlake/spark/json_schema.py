@@ -35,25 +35,31 @@ ENOUGH_DIGITS = 18
 
 _LOWER, _UPPER = ("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")
 _LONG = range(-(2**63), 2**63)
-_DECIMAL_FORMATS = frozenset({"singer.decimal", "x-singer.decimal"})
+_DECIMAL_FORMATS = ("singer.decimal", "x-singer.decimal")
+_EITHER = ("anyOf", "oneOf")
 
 
-def of(schema: object, numbers: Numbers = "double", depth: int = 0) -> Type:
-    """The type of the values that a JSON Schema allows. Null is always allowed."""
+def of(
+    schema: object, numbers: Numbers = "double", depth: int = 0, is_record: bool = False
+) -> Type:
+    """The type of the values that a JSON Schema allows. Null is always allowed.
+
+    A record is a struct of what is declared by name, even if it may hold more: that is in
+    `_record`.
+    """
     if schema is False:
         return NULL
     if not isinstance(schema, Mapping) or "$ref" in schema or depth > DEEPEST:
         return JSON
-    if isinstance(schema.get("allOf"), Sequence):
-        return of(_all_of(schema), numbers, depth + 1)
+    if isinstance(schema.get("allOf"), list):
+        return of(_all_of(schema), numbers, depth + 1, is_record)
     names = _type_names(schema)
     if not names:
-        for word in ("anyOf", "oneOf"):
-            branches = schema.get(word)
-            if isinstance(branches, Sequence) and branches:
-                return union([of(branch, numbers, depth + 1) for branch in branches])
+        branches = [branch for word in _EITHER for branch in _list(schema.get(word))]
+        if branches:
+            return union([of(branch, numbers, depth + 1, is_record) for branch in branches])
         return _of_values(schema)
-    types = [_of_type(name, schema, numbers, depth) for name in names if name != "null"]
+    types = [_of_type(name, schema, numbers, depth, is_record) for name in names if name != "null"]
     return union(types)
 
 
@@ -72,7 +78,9 @@ def _type_names(schema: Mapping[str, Any]) -> list[str]:
     return ["string"] if isinstance(schema.get("format"), str) else []
 
 
-def _of_type(name: str, schema: Mapping[str, Any], numbers: Numbers, depth: int) -> Type:
+def _of_type(
+    name: str, schema: Mapping[str, Any], numbers: Numbers, depth: int, is_record: bool
+) -> Type:
     if name == "boolean":
         return BOOLEAN
     if name == "integer":
@@ -87,17 +95,66 @@ def _of_type(name: str, schema: Mapping[str, Any], numbers: Numbers, depth: int)
             return array(of(items, numbers, depth + 1))
         return JSON
     if name == "object":
-        return _object(schema, numbers, depth)
+        return _object(schema, numbers, depth, is_record)
     return JSON
 
 
-def _object(schema: Mapping[str, Any], numbers: Numbers, depth: int) -> Type:
+def _object(schema: Mapping[str, Any], numbers: Numbers, depth: int, is_record: bool) -> Type:
     properties, others = schema.get("properties"), schema.get("additionalProperties")
-    if isinstance(properties, Mapping) and properties:
-        return struct({str(n): of(s, numbers, depth + 1) for n, s in properties.items()})
-    if isinstance(others, Mapping) and others and not schema.get("patternProperties"):
-        return mapping(of(others, numbers, depth + 1))
-    return JSON
+    if not isinstance(properties, Mapping) or not properties:
+        if isinstance(others, Mapping) and others and not schema.get("patternProperties"):
+            return mapping(of(others, numbers, depth + 1))
+        return JSON
+    own = struct({str(n): of(s, numbers, depth + 1) for n, s in properties.items()})
+    words = [*_EITHER, "then", "else"]
+    branches = [branch for word in words for branch in _list(schema.get(word)) if _declares(branch)]
+    more = [of(branch, numbers, depth + 1, is_record) for branch in branches]
+    is_open = _others(schema) or any(kind.kind in ("json", "map") for kind in more)
+    if is_open and not is_record:
+        return JSON
+    return _extended(own, union([kind for kind in more if kind.kind == "struct"]))
+
+
+def _extended(own: Type, more: Type) -> Type:
+    """A type with the fields that another one adds. Where both tell, its own holds: values have
+    to fit that anyway."""
+    if own.kind == more.kind == "struct":
+        fields = dict(own.fields)
+        for name, kind in more.fields:
+            fields[name] = _extended(fields[name], kind) if name in fields else kind
+        return struct(fields)
+    if own.kind == more.kind == "array" and own.items is not None and more.items is not None:
+        return array(_extended(own.items, more.items))
+    return own
+
+
+def _declares(schema: object) -> bool:
+    """Whether a schema names or describes members, and does not only narrow those of others."""
+    if not isinstance(schema, Mapping):
+        return False
+    parts = (part for word in ("allOf", *_EITHER) for part in _list(schema.get(word)))
+    return (
+        "$ref" in schema
+        or _is_filled(schema.get("properties"))
+        or _others(schema)
+        or any(map(_declares, parts))
+    )
+
+
+def _others(schema: Mapping[str, Any]) -> bool:
+    """Whether members beside the named ones are described."""
+    return any(map(_is_filled, map(schema.get, ("additionalProperties", "patternProperties"))))
+
+
+def _is_filled(value: object) -> bool:
+    return isinstance(value, Mapping) and bool(value)
+
+
+def _list(value: object) -> list[Any]:
+    """A word's schemas; it may have one, several or, where it makes no sense, none."""
+    if isinstance(value, Mapping):
+        return [value]
+    return value if isinstance(value, list) else []
 
 
 def _string(schema: Mapping[str, Any], numbers: Numbers) -> Type:
@@ -108,7 +165,7 @@ def _string(schema: Mapping[str, Any], numbers: Numbers) -> Type:
         return DATE
     if form in _DECIMAL_FORMATS:
         precision, scale = schema.get("precision"), schema.get("scale", 0)
-        if isinstance(precision, int) and isinstance(scale, int):
+        if type(precision) is int and type(scale) is int:  # true is no number
             if 0 <= scale <= precision <= MOST_DIGITS and precision > 0:
                 return decimal(precision, scale)
             return TEXT
@@ -187,14 +244,22 @@ def _all_of(schema: Mapping[str, Any]) -> dict[str, Any]:
         if not isinstance(part, Mapping):
             continue
         for word, value in part.items():
-            if word == "properties" and isinstance(value, Mapping):
-                merged[word] = {**merged.get(word, {}), **value}
+            if word == "properties":
+                merged[word] = _joined(merged.get(word), value)
             elif word == "type" and word in merged:
                 merged[word] = _both(merged[word], value)
-            elif word == "allOf":
-                merged[word] = [*merged.get(word, []), *value]
+            elif word in ("allOf", *_EITHER):
+                merged[word] = [*_list(merged.get(word)), *_list(value)]
             else:
                 merged.setdefault(word, value)
+    return merged
+
+
+def _joined(one: object, other: object) -> dict[str, Any]:
+    """Properties that both hold; of those that both name, both schemas do."""
+    merged = dict(one) if isinstance(one, Mapping) else {}
+    for name, schema in other.items() if isinstance(other, Mapping) else ():
+        merged[name] = {"allOf": [merged[name], schema]} if name in merged else schema
     return merged
 
 

@@ -67,7 +67,7 @@ def merge(
 
 def _record(schema: Schema, numbers: types.Numbers, keys: Collection[str]) -> Type:
     """Keys are never doubles, which take integers past 2^53 for their neighbours."""
-    found = json_schema.of(schema.schema, numbers)
+    found = json_schema.of(schema.schema, numbers, is_record=True)
     return types.struct(
         {
             name: types.EXACT_NUMBER if kind == types.DOUBLE and name in keys else kind

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from singerlake.format.schema import Schema
@@ -13,6 +13,11 @@ from singerlake.spark import json_schema, singer_types, types, versions
 from singerlake.spark.types import Type
 
 BIG = 2**64
+
+
+def _with(**kinds: str) -> dict[str, Any]:
+    properties = {name: {"type": kind} for name, kind in kinds.items()}
+    return {"type": "object", "properties": properties}
 
 
 @pytest.mark.parametrize(
@@ -88,10 +93,124 @@ BIG = 2**64
         ),
         ({"type": ["null", "number"], "allOf": [{"type": "integer"}]}, "bigint"),
         ({"type": "strange"}, "string (JSON)"),
+        pytest.param(
+            {
+                "allOf": [
+                    {"properties": {"a": {"properties": {"x": {"type": "integer"}}}}},
+                    {"properties": {"a": {"properties": {"y": {"type": "string"}}}}},
+                ]
+            },
+            "struct<a:struct<x:bigint,y:string>>",
+            id="members of a property that two of allOf name",
+        ),
+        pytest.param(
+            {"anyOf": [_with(a="integer")], "oneOf": [_with(b="integer")]},
+            "struct<a:bigint,b:bigint>",
+            id="anyOf and oneOf",
+        ),
+        pytest.param(
+            {**_with(kind="string"), "oneOf": [_with(card="string"), _with(iban="string")]},
+            "struct<kind:string,card:string,iban:string>",
+            id="oneOf beside properties",
+        ),
+        pytest.param(
+            {
+                **_with(kind="string"),
+                "anyOf": [_with(n="integer"), _with(n="number"), {"type": "null"}],
+            },
+            "struct<kind:string,n:double>",
+            id="branches that widen each other",
+        ),
+        pytest.param(
+            {
+                **_with(kind="integer"),
+                "oneOf": [{"properties": {"kind": {"enum": [1]}}}, {"required": ["kind"]}, True],
+            },
+            "struct<kind:bigint>",
+            id="branches that only narrow",
+        ),
+        pytest.param(
+            {
+                "properties": {"a": {"type": "array", "items": _with(x="integer")}},
+                "then": {"properties": {"a": {"items": _with(y="integer")}}},
+            },
+            "struct<a:array<struct<x:bigint,y:bigint>>>",
+            id="members deep in a branch",
+        ),
+        pytest.param(
+            {**_with(a="string"), "oneOf": [{"$ref": "#/definitions/a"}]},
+            "string (JSON)",
+            id="a branch of unknown members",
+        ),
+        pytest.param(
+            {**_with(a="string"), "additionalProperties": {"type": "integer"}},
+            "string (JSON)",
+            id="described members beside named ones",
+        ),
+        pytest.param(
+            {**_with(a="string"), "patternProperties": {"^x-": {"type": "integer"}}},
+            "string (JSON)",
+            id="members by pattern beside named ones",
+        ),
+        ({**_with(a="string"), "additionalProperties": True}, "struct<a:string>"),
+        ({**_with(a="string"), "additionalProperties": {}}, "struct<a:string>"),
     ],
 )
 def test_the_type_of_a_schema(schema: Any, expected: str) -> None:
     assert str(json_schema.of(schema)) == expected
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"additionalProperties": {"type": "integer"}},
+        {"patternProperties": {"^x-": {"type": "integer"}}},
+        {"oneOf": [{"$ref": "#/definitions/a"}]},
+        {"allOf": [{"additionalProperties": {"type": "integer"}}]},
+    ],
+)
+def test_a_stream_of_open_records_keeps_its_columns(more: dict[str, Any]) -> None:
+    schema = Schema({**_with(id="integer"), **more})
+    assert str(versions.merge({"one": schema}).record) == "struct<id:bigint>"
+
+
+WORDS = [
+    *("type", "properties", "items", "prefixItems", "allOf", "anyOf", "oneOf", "then", "else"),
+    *("additionalProperties", "patternProperties", "format", "precision", "scale", "multipleOf"),
+    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "enum", "const", "$ref"),
+]
+KINDS = ["null", "boolean", "integer", "number", "string", "array", "object"]
+ODD_SCHEMAS = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.sampled_from([*KINDS, "date-time", "singer.decimal", ""]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(WORDS), inner, max_size=4)
+        | st.fixed_dictionaries(
+            {"type": st.sampled_from(KINDS)},
+            optional={word: inner for word in WORDS[1:]},
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=500)
+@given(ODD_SCHEMAS, st.sampled_from(["double", "decimal", "string"]))
+@example({"properties": None, "allOf": [{"properties": {}}]}, "double")
+@example({"allOf": [{"allOf": None}]}, "double")
+@example({"allOf": [{"properties": None}, {"properties": {"a": {}}}]}, "double")
+@example({"type": "string", "format": []}, "double")
+@example({"type": [{}, []]}, "double")
+@example({"type": "string", "format": "singer.decimal", "precision": True}, "double")
+def test_any_schema_has_a_type(schema: Any, numbers: Any) -> None:
+    """A lake takes every schema that is JSON, so Spark has to as well."""
+    types.to_spark(json_schema.of(schema, numbers))
+    if isinstance(schema, dict):
+        types.to_spark(versions.merge({"one": Schema(schema)}, numbers).record)
 
 
 def test_numbers_as_asked_for() -> None:
