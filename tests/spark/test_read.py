@@ -105,8 +105,9 @@ def test_every_type_from_an_object_store(spark: SparkSession, seaweedfs: S3Serve
     plans = df._jdf.queryExecution().toString()
     assert seaweedfs.secret not in plans
     found = [in_utc(row) for row in rows(df, "id")]
-    assert {**found[0], **every_type.EXPECTED} == found[0]
-    assert [row["id"] for row in found] == [1, 2, 3]
+    everything = [every_type.EXPECTED, every_type.EMPTY, every_type.MISFIT_EXPECTED]
+    assert [{name: row[name] for name in every_type.EXPECTED} for row in found] == everything
+    assert [row["_position"] for row in found] == [2, 3, 5]
     for name in ("pk_updates.singer", "array_data.singer"):
         land_fixture(root, name, **seaweedfs.storage_options())
         for stream, records in sent_records(name).items():
