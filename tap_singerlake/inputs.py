@@ -29,6 +29,18 @@ class _Entry(msgspec.Struct):
     metadata: list[_Metadata] = []
 
 
+class _Partition(msgspec.Struct):
+    context: dict[str, Any]
+    progress_markers: dict[str, Any] = {}
+
+
+class _Bookmark(msgspec.Struct):
+    """What the SDK looks into, though this tap writes none of it."""
+
+    partitions: list[_Partition] = []
+    progress_markers: dict[str, Any] = {}
+
+
 class _Catalog(msgspec.Struct):
     streams: list[_Entry]
 
@@ -44,6 +56,12 @@ def checked_state(state: Any) -> Any:
         for stream, bookmark in bookmarks.items():
             if not isinstance(bookmark, Mapping):
                 raise ConfigError(f"the state's bookmark of stream {stream!r} is no object")
+            try:
+                msgspec.convert(bookmark, _Bookmark)
+            except msgspec.ValidationError as error:
+                raise ConfigError(
+                    f"the state's bookmark of stream {stream!r} is none that a tap writes: {error}"
+                ) from None
     return state
 
 

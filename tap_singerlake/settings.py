@@ -131,7 +131,7 @@ def _moment(config: Mapping[str, Any], name: str) -> datetime | None:
     try:
         # Python 3.10 does not know the Z of UTC.
         return times.in_utc(datetime.fromisoformat(str(text).replace("Z", "+00:00")))
-    except ValueError:
+    except (OverflowError, ValueError):  # the years 1 to 9999 are those in UTC
         raise ConfigError(
             f"{name} is {text!r}: expected a time such as 2026-11-16T00:00:00Z"
         ) from None

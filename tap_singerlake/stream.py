@@ -8,19 +8,22 @@ from decimal import Decimal
 from itertools import chain
 from typing import Any
 
+import msgspec
 import singer_sdk.singerlib as singer
 from singer_sdk import Stream, Tap
+from singer_sdk.exceptions import MapExpressionError
 from singer_sdk.helpers._catalog import get_selected_schema, pop_deselected_record_properties
-from singer_sdk.mapper import RemoveRecordTransform
+from singer_sdk.mapper import RemoveRecordTransform, StreamMap
 from singer_sdk.singerlib.json import deserialize_json
 
-from singerlake.errors import BadMessage, CorruptFile
+from singerlake.errors import BadMessage, ConfigError, CorruptFile
 from singerlake.format import compression, message
 from singerlake.format.catalogue import Entry, schema_of
 from singerlake.format.manifest import File
 from singerlake.format.schema import Schema
 from singerlake.lake import Selection, Snapshot
 from singerlake.lake import Stream as LakeSource
+from singerlake.lake.snapshot import UNKNOWN
 from singerlake.plugin.exact_json import exact_json
 from tap_singerlake import plan
 from tap_singerlake.inputs import walkable
@@ -72,8 +75,7 @@ class LakeStream(Stream):
         with self.get_record_counter() as counter, self.get_sync_timer():
             for file, blocks in opened:
                 if write_messages and self._passes_whole(file):
-                    self._pass_through(file, blocks)
-                    counter.increment(max(file.records, 0))
+                    counter.increment(self._pass_through(file, blocks))
                 else:
                     for record in self._build(file, blocks, write_messages):
                         counter.increment()
@@ -109,7 +111,7 @@ class LakeStream(Stream):
             files: Iterable[File] = snapshot.files(chosen)
             if incremental and not snapshot.by_listing and self._window.limits:
                 files = self._counting(snapshot, chosen, files)
-            self._plan = (snapshot, ((file, _content(snapshot, file, chosen)) for file in files))
+            self._plan = (snapshot, (_opened(snapshot, file, chosen) for file in files))
         return self._plan
 
     def _counting(
@@ -144,17 +146,37 @@ class LakeStream(Stream):
         within = self._window.holds(file.first) and self._window.holds(file.last)
         return self._unchanged() and within and self.ABORT_AT_RECORD_COUNT is None
 
-    def _pass_through(self, file: File, blocks: Iterator[bytes]) -> None:
-        """The file as it is stored, less a SCHEMA line that was emitted already."""
+    def _pass_through(self, file: File, blocks: Iterator[bytes]) -> int:
+        """The file as it is stored, less a SCHEMA line that was emitted already.
+
+        Returns how many records there were.
+        """
         line, _, rest = next(blocks).partition(b"\n")
         self._begin_version(file, line)
-        self._output.write_blocks(block for block in chain([rest], blocks) if block)
+        counted = 0
+        for block in chain([rest], blocks):
+            if block:
+                self._output.write_blocks([block])
+                counted += _records_in(block) if file.records == UNKNOWN else 0
         self.state_manager.is_flushed = False
+        return counted if file.records == UNKNOWN else file.records
 
     def _build(
         self, file: File, blocks: Iterator[bytes], write_messages: bool
     ) -> Generator[dict[str, Any], None, None]:
-        """Each record that is asked for, less what is deselected; maps hold for what is written."""
+        """Each record that is asked for, less what is deselected; maps hold for what is written.
+
+        Raises `BadMessage`, which names the file.
+        """
+        try:
+            yield from self._build_each(file, blocks, write_messages)
+        except BadMessage as error:
+            raise BadMessage(f"{file.path} of stream {self.name!r}: {error}") from error
+        self.state_manager.is_flushed = False
+
+    def _build_each(
+        self, file: File, blocks: Iterator[bytes], write_messages: bool
+    ) -> Generator[dict[str, Any], None, None]:
         lines = compression.lines(blocks)
         head = next(lines)
         if write_messages:
@@ -178,16 +200,14 @@ class LakeStream(Stream):
                         self._write_stored(stored, envelope)
                 except RecursionError:
                     raise BadMessage(
-                        f"{file.path} of stream {self.name!r}: a record is nested too deeply for "
-                        "the SDK to select from it or to map it"
+                        "a record is nested too deeply for the SDK to select from it or to map it"
                     ) from None
                 yield stored["record"]
-        self.state_manager.is_flushed = False
 
     def _write_stored(self, stored: dict[str, Any], envelope: message.Envelope) -> None:
         """A RECORD with the time and version that it was stored with."""
         for stream_map in self.stream_maps:
-            mapped = stream_map.transform(stored["record"])
+            mapped = _mapped(stream_map, stored["record"])
             if mapped is not None:
                 self._tap.write_message(
                     singer.RecordMessage(
@@ -246,6 +266,22 @@ class LakeStream(Stream):
         super()._write_schema_message()
 
 
+def _opened(snapshot: Snapshot, file: File, selection: Selection) -> Opened:
+    if not selection.holds_all_of(file):
+        # Of a merged file, what came since the bookmark: only those who read it can count that.
+        file = msgspec.structs.replace(file, records=UNKNOWN)
+    return file, _content(snapshot, file, selection)
+
+
+def _records_in(block: bytes) -> int:
+    """How many RECORD lines a block of a file has, behind its SCHEMA line."""
+    return sum(
+        bool(line.strip())
+        and (b"ACTIVATE_VERSION" not in line or message.decode(line).type == "RECORD")
+        for line in block.split(b"\n")
+    )
+
+
 def _content(snapshot: Snapshot, file: File, selection: Selection) -> Iterator[bytes]:
     """The file in blocks of whole lines, the first of which begins with the SCHEMA line."""
     blocks = compression.line_blocks(snapshot.blocks(file, selection))
@@ -256,6 +292,20 @@ def _content(snapshot: Snapshot, file: File, selection: Selection) -> Iterator[b
             return
     where = f"{snapshot.store.url}/{snapshot.keys.under(file.path)}"
     raise CorruptFile(f"{where}: expected a SCHEMA line, found an empty file")
+
+
+def _mapped(stream_map: StreamMap, record: dict[str, Any]) -> dict[str, Any] | None:
+    """The record as the map makes it, None where it leaves it out. Raises `ConfigError`."""
+    try:
+        return stream_map.transform(record)
+    except (MapExpressionError, RecursionError):
+        raise
+    except Exception as error:
+        # As where a map divides by a record's zero. Its message may quote the record.
+        raise ConfigError(
+            f"stream {stream_map.stream_alias!r}: the settings that change records, such as "
+            f"stream_maps, do not suit a record ({type(error).__name__})"
+        ) from None
 
 
 def _parsed(line: bytes) -> dict[str, Any]:

@@ -5,27 +5,38 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from copy import deepcopy
 from types import FrameType
 from typing import Any, ClassVar
 
 from simplejson import JSONDecodeError  # type: ignore[import-untyped]
 from singer_sdk import Tap
-from singer_sdk.exceptions import MapExpressionError, StreamMapConfigError
+from singer_sdk.configuration._dict_config import parse_environment_config
+from singer_sdk.exceptions import (
+    InvalidReplicationKeyException,
+    MapExpressionError,
+    StreamMapConfigError,
+)
+from singer_sdk.helpers._classproperty import classproperty
 from singer_sdk.helpers.capabilities import (
     CapabilitiesEnum,
     PluginCapabilities,
     TapCapabilities,
 )
+from singer_sdk.mapper import PluginMapper
 
 from singerlake.errors import ConfigError, SingerlakeError
 from singerlake.lake import Lake, open_lake
 from singerlake.lake import Tap as LakeTap
-from singerlake.plugin.config import require_storage_options
+from singerlake.plugin.config import from_environment, from_files, require_objects
 from singerlake.plugin.log import make_plain
 from singerlake.store import open_store
 from tap_singerlake import inputs, settings
 from tap_singerlake.output import WholeLines
 from tap_singerlake.stream import LakeStream
+
+_OF_THE_SDK = (InvalidReplicationKeyException, MapExpressionError, StreamMapConfigError)
+"""Errors in settings and catalogs that the SDK finds."""
 
 PATIENCE = 10
 """Seconds that a run may take to end after a signal: its reader may have stopped to read."""
@@ -92,11 +103,41 @@ class TapSingerlake(Tap):
                     how,
                     name,
                 )
+        for name, bookmark in self.state.get("bookmarks", {}).items():
+            if name in self.streams and bookmark and "sequence" not in bookmark:
+                self.logger.warning(
+                    "The state's bookmark of stream '%s' has no `sequence`: it is not this tap's, "
+                    "and the stream is read whole",
+                    name,
+                )
+
+    def setup_mapper(self) -> None:
+        """With a copy of the maps: the SDK takes `__else__` out of those that it is given."""
+        self.mapper = PluginMapper(plugin_config=deepcopy(self._config), logger=self.logger)
+        self.mapper.register_raw_streams_from_catalog(self.catalog)
 
     def _validate_config(self, **kwargs: Any) -> list[str]:
-        """Checks the storage options first: where they are wrong, the SDK would quote them."""
-        require_storage_options(self._config)
+        """Checks first what holds secrets: where it is wrong, the SDK would quote it."""
+        require_objects(self._config, "storage_options")
+        if self._config.get("batch_config"):
+            # The SDK would obey it though it is not declared, and leave out what is no record.
+            raise ConfigError(
+                "batch_config is no setting of this tap, which replays messages as they are "
+                "stored: take it out"
+            )
         return super()._validate_config(**kwargs)
+
+    @classmethod
+    def cb_config(cls, *arguments: Any) -> Any:
+        """Read the files of `--config`. Raises `ConfigError`."""
+        return from_files(super().cb_config, *arguments)
+
+    @classproperty
+    def _env_var_config(cls) -> dict[str, Any]:  # noqa: N805
+        """The settings in the environment. Raises `ConfigError`."""
+        cls.append_builtin_config(cls.config_jsonschema)
+        properties = cls.config_jsonschema["properties"]
+        return from_environment(properties, cls._env_var_prefix, parse_environment_config)
 
     def _handle_termination(self, signum: int, frame: FrameType | None) -> None:
         """On SIGTERM and SIGINT end with the STATE, behind the line that is being written.
@@ -140,14 +181,12 @@ def main() -> None:
     make_plain()
     try:
         TapSingerlake.cli()
-    except (SingerlakeError, MapExpressionError, StreamMapConfigError) as error:
+    except (SingerlakeError, *_OF_THE_SDK) as error:
         TapSingerlake.logger.error("%s: %s", type(error).__name__, error)
         sys.exit(1)
     except (JSONDecodeError, UnicodeDecodeError) as error:
         # The SDK reads these files, and does not tell which of them it was.
-        TapSingerlake.logger.error(
-            "what --config, --state or --catalog names is no JSON: %s", error
-        )
+        TapSingerlake.logger.error("what --state or --catalog names is no JSON: %s", error)
         sys.exit(1)
     except OSError as error:
         TapSingerlake.logger.error("%s", error)

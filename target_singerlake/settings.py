@@ -109,6 +109,9 @@ SETTINGS: dict[str, Any] = th.PropertiesList(
     ),
 ).to_dict()
 
+SECRET = {"secret": True, "writeOnly": True}
+"""What marks a setting of the SDK as secret, as it marks those declared above."""
+
 _CHANGE_RECORDS = ("stream_maps", "flattening_enabled", "add_record_metadata", "validate_records")
 
 

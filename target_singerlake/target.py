@@ -6,6 +6,7 @@ import io
 import os
 import sys
 from collections import Counter
+from copy import deepcopy
 from types import FrameType
 from typing import IO, Any, ClassVar
 
@@ -23,9 +24,9 @@ from singer_sdk.helpers.capabilities import (
 )
 from singer_sdk.singerlib.encoding import GenericSingerReader
 
-from singerlake.errors import ConfigError, MissingKey, RecordBeforeSchema, SingerlakeError
+from singerlake.errors import MissingKey, RecordBeforeSchema, SingerlakeError
 from singerlake.lake import open_lake
-from singerlake.plugin.config import require_storage_options
+from singerlake.plugin.config import from_environment, from_files, require_objects
 from singerlake.plugin.log import make_plain
 from target_singerlake import batch, settings
 from target_singerlake.blocks import blocks
@@ -140,13 +141,14 @@ class TargetSingerlake(Target):
         self.stopped = True
 
     def _validate_config(self, **kwargs: Any) -> list[str]:
-        """Checks the storage options first: where they are wrong, the SDK would quote them."""
-        require_storage_options(self._config)
+        """Checks first what holds secrets: where it is wrong, the SDK would quote it."""
+        require_objects(self._config, "storage_options", "batch_config", "batch_config.storage")
         return super()._validate_config(**kwargs)
 
     def setup_mapper(self) -> None:
         """Called by the SDK."""
-        self.mapper = KeptMaps(plugin_config=dict(self.config), logger=self.logger)
+        # A copy: the SDK takes `__else__` out of the maps that it is given.
+        self.mapper = KeptMaps(plugin_config=deepcopy(self._config), logger=self.logger)
 
     def _process_schema_message(self, message_dict: dict[str, Any]) -> None:
         """Not where no map is left of the stream: the SDK looks at the first."""
@@ -163,43 +165,24 @@ class TargetSingerlake(Target):
     @classmethod
     def cb_config(cls, *arguments: Any) -> Any:
         """Read the files of `--config`. Raises `ConfigError`."""
-        try:
-            return super().cb_config(*arguments)
-        except (OSError, TypeError, ValueError) as error:
-            raise ConfigError(
-                "what --config names cannot be read as a file with one JSON object, "
-                f"the settings: {error}"
-            ) from None
+        return from_files(super().cb_config, *arguments)
 
     @classproperty
     def _env_var_config(cls) -> dict[str, Any]:  # noqa: N805
-        """The settings in the environment, of which each is read by the SDK.
-
-        Raises `ConfigError`, which names the variable, and not its value: it may be secret.
-        """
+        """The settings in the environment. Raises `ConfigError`."""
         cls.append_builtin_config(cls.config_jsonschema)
-        config: dict[str, Any] = {}
-        for name, setting in cls.config_jsonschema["properties"].items():
-            one = {"properties": {name: setting}}
-            try:
-                found = parse_environment_config(one, cls._env_var_prefix)
-                if "number" in setting["type"] and name in found:
-                    found[name] = float(found[name])  # which the SDK leaves a text
-                config |= found
-            except ValueError:
-                kind = " or ".join(each for each in setting["type"] if each != "null")
-                raise ConfigError(
-                    f"the environment variable {cls._env_var_prefix}{name.upper()} "
-                    f"cannot be read as JSON of the type {kind}"
-                ) from None
-        return config
+        properties = cls.config_jsonschema["properties"]
+        return from_environment(properties, cls._env_var_prefix, parse_environment_config)
 
     @classmethod
     def append_builtin_config(cls, config_jsonschema: dict[str, Any]) -> None:
         """The SDK's own settings, without those that say nothing here: a lake only appends."""
         super().append_builtin_config(config_jsonschema)
+        properties = config_jsonschema["properties"]
         for name in ("load_method", "batch_size_rows", "process_activate_version_messages"):
-            config_jsonschema["properties"].pop(name, None)
+            properties.pop(name, None)
+        # The keys of the BATCH files' store are in it.
+        properties["batch_config"] = properties["batch_config"] | settings.SECRET
 
 
 class _Stopped(Exception):

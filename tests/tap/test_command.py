@@ -128,6 +128,12 @@ def test_about_lists_exactly_the_settings(tmp_path: Path) -> None:
         ({"stream_maps": {STREAM: {"label": 5}}}, "label"),
         ({"stream_maps": {STREAM: 5}}, "5"),
         ({"start_time": "yesterday"}, "start_time is 'yesterday'"),
+        ({"start_time": "0001-01-01T00:00:00+01:00"}, "start_time is '0001-01-01"),
+        ({"end_time": "9999-12-31T23:59:59-05:00"}, "end_time is '9999-12-31"),
+        (
+            {"batch_config": {"storage": {"params": {"secret": SECRET}}}},
+            "batch_config is no setting",
+        ),
         ({"streams": ["orderz"]}, "orderz"),
         ({"tap_id": "tap-nobody--knows"}, "UnknownTap: "),
         ({"lake_root": "nowhere://x"}, "BadLocation: "),
@@ -144,11 +150,49 @@ def test_bad_settings_are_one_line_that_says_which(
     assert SECRET not in done.log
 
 
-def test_a_map_that_fails_at_a_record_is_one_line(root: Path, tmp_path: Path) -> None:
-    done = run(tmp_path, config(root, stream_maps={STREAM: {"label": "nme.upper()"}}))
+@pytest.mark.parametrize(
+    ("wrong", "expected"),
+    [
+        ({"label": "nme.upper()"}, "MapExpressionError: "),
+        ({"label": "1/0"}, "do not suit a record (ZeroDivisionError)"),
+        ({"__filter__": "id / 0"}, "do not suit a record (ZeroDivisionError)"),
+    ],
+    ids=str,
+)
+def test_a_map_that_fails_at_a_record_is_one_line(
+    root: Path, tmp_path: Path, wrong: dict[str, str], expected: str
+) -> None:
+    done = run(tmp_path, config(root, stream_maps={STREAM: wrong}))
     assert (done.code, done.kinds) == (1, ["SCHEMA"])
-    assert "MapExpressionError: " in done.log
+    assert expected in done.log
     assert "Traceback" not in done.log
+
+
+@pytest.mark.parametrize("content", ["[1]", "7", "null", None], ids=str)
+def test_settings_that_are_no_object_are_told(
+    root: Path, tmp_path: Path, content: str | None
+) -> None:
+    path = tmp_path / "wrong.json"
+    path.write_text(content or "")
+    done = run(tmp_path, config(root), "--config", str(path) if content else "")
+    assert (done.code, done.raw) == (1, b"")
+    assert "ConfigError: what --config names cannot be read" in done.log
+    assert "Traceback" not in done.log
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("FLATTENING_MAX_DEPTH", "many-hush"), ("STORAGE_OPTIONS", '{"secret": "hush"')],
+)
+def test_a_variable_that_cannot_be_read_is_named_without_its_value(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(f"TAP_SINGERLAKE_{name}", value)
+    done = run(tmp_path, config(root), "--config", "ENV")
+    assert (done.code, done.raw) == (1, b"")
+    assert f"TAP_SINGERLAKE_{name} cannot be read as JSON of the type" in done.log
+    assert "Traceback" not in done.log
+    assert "hush" not in done.log
 
 
 def test_bad_settings_at_discovery(root: Path, tmp_path: Path) -> None:
@@ -183,6 +227,9 @@ def test_a_folder_in_place_of_a_file_is_told(root: Path, tmp_path: Path, option:
         ({"bookmarks": []}, "`bookmarks` is no object"),
         ({"bookmarks": {STREAM: None}}, "bookmark of stream 'orders' is no object"),
         ({"bookmarks": {STREAM: 3}}, "bookmark of stream 'orders' is no object"),
+        ({"bookmarks": {STREAM: {"partitions": 5}}}, "got `int` - at `$.partitions`"),
+        ({"bookmarks": {STREAM: {"partitions": [5]}}}, "got `int` - at `$.partitions[0]`"),
+        ({"bookmarks": {STREAM: {"progress_markers": 7}}}, "at `$.progress_markers`"),
         ([{"bookmarks": {}}], "the state is no object"),
         (5, "the state is no object"),
     ],
@@ -226,6 +273,15 @@ def test_a_catalog_of_another_shape_is_told(
     assert (done.code, done.raw) == (1, b"")
     assert "ConfigError: the catalog is not of the shape" in done.log
     assert expected in done.log
+    assert "Traceback" not in done.log
+
+
+def test_a_catalog_whose_replication_key_is_not_there_is_told(root: Path, tmp_path: Path) -> None:
+    path = tmp_path / "catalog.json"
+    path.write_text(json.dumps({"streams": [ENTRY | {"replication_key": "nowhere"}]}))
+    done = run(tmp_path, config(root), "--catalog", str(path))
+    assert (done.code, done.raw) == (1, b"")
+    assert "Field 'nowhere' is not in schema for stream 'orders'" in done.log
     assert "Traceback" not in done.log
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from singerlake.errors import CorruptFile
+from singerlake.errors import BadMessage, CorruptFile
 from tests.tap.replay import (
     Run,
     config,
@@ -143,6 +143,19 @@ def test_an_empty_file_found_by_listing() -> None:
     for catalog in (None, deselect(discover(config(root)), "name")):
         with pytest.raises(CorruptFile, match=key):
             replay(config(root), catalog=catalog)
+
+
+def test_a_bad_line_found_by_listing_is_told_with_its_file() -> None:
+    root = new_root()
+    land_numbers(root, 1, 2)
+    store = lake(root).store
+    path = files(root)[1].path
+    key = stream_keys().under(path)
+    store.delete(stream_keys().manifest)
+    store.delete(key)
+    store.create(key, gzip.compress(schema() + b"\n" + record(2)[:-9] + b"\n"))
+    with pytest.raises(BadMessage, match=path):
+        replay(config(root), catalog=deselect(discover(config(root)), "name"))
 
 
 def test_a_corrupt_manifest(root: Path, tmp_path: Path) -> None:

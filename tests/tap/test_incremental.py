@@ -156,6 +156,22 @@ def test_an_error_in_one_bookmark_names_lake_tap_and_stream(root: str) -> None:
         assert name in str(caught.value)
 
 
+@pytest.mark.parametrize("bookmark", [{"log_id": "x"}, {"replication_key_value": "2026"}], ids=str)
+def test_a_bookmark_of_another_tap_is_a_warning_and_everything_comes(
+    root: str, bookmark: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        printed = replay(config(root), state={"bookmarks": {STREAM: bookmark}})
+    assert printed.numbers() == [1, 2, 3]
+    assert caplog.text.count("bookmark of stream 'orders' has no `sequence`") == 1
+
+
+def test_no_bookmark_is_no_warning(root: str, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        replay(config(root), state={"bookmarks": {STREAM: {}}})
+    assert "sequence" not in caplog.text
+
+
 def test_a_bookmark_of_a_stream_that_is_gone_is_a_warning(
     root: str, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -199,3 +199,11 @@ def test_unknown_keywords_of_the_schema_survive_selection() -> None:
     land(root, [schema(fields), record(1, name="a", n=1)])
     (message,) = replay_without(root, "name").of("SCHEMA")
     assert message["schema"]["properties"]["n"] == fields["n"]
+
+
+def test_streams_without_a_map_may_be_left_out(root: str) -> None:
+    assert replay(config(root, stream_maps={"__else__": None})).data == []
+    maps = {"__else__": None, "customers": {"label": "id"}}
+    assert replay(config(root, stream_maps=maps)).records() == [
+        {"id": 9, "name": "no 9", "label": 9}
+    ]

@@ -20,7 +20,7 @@ KEYS = StreamKeys(TAP, "orders")
 
 
 def land(root: Path, numbers: range) -> None:
-    """One commit."""
+    """One commit, which ends with an ACTIVATE_VERSION."""
     schema = {"type": "object", "properties": {"id": {"type": "integer"}, "x": {"type": "string"}}}
     message = {"type": "SCHEMA", "stream": "orders", "schema": schema, "key_properties": ["id"]}
     with open_lake(root, create=True).writer(TAP) as writer:
@@ -28,6 +28,7 @@ def land(root: Path, numbers: range) -> None:
         for number in numbers:
             record = {"type": "RECORD", "stream": "orders", "record": {"id": number, "x": "y"}}
             writer.write(json.dumps(record).encode())
+        writer.write(b'{"type":"ACTIVATE_VERSION","stream":"orders","version":1}')
 
 
 def replay(root: Path, state: dict[str, Any], **config: Any) -> tuple[list[int], dict[str, Any]]:
@@ -40,6 +41,36 @@ def replay(root: Path, state: dict[str, Any], **config: Any) -> tuple[list[int],
     ids = [message["record"]["id"] for message in messages if message["type"] == "RECORD"]
     states = [message["value"] for message in messages if message["type"] == "STATE"]
     return ids, states[-1]
+
+
+def counted(caplog: pytest.LogCaptureFixture) -> list[int]:
+    """What the SDK's metrics tell of records, of each stream that was read."""
+    points = [
+        json.loads(entry.getMessage().partition("METRIC: ")[2])
+        for entry in caplog.records
+        if entry.name == "singer_sdk.metrics"
+    ]
+    caplog.clear()
+    return [point["value"] for point in points if point["metric"] == "record_count"]
+
+
+@pytest.mark.parametrize("built", [{}, {"flattening_enabled": True, "flattening_max_depth": 1}])
+def test_the_metrics_count_what_comes_out_of_a_merged_file(
+    tmp_path: Path, built: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "singer_sdk.metrics")
+    land(tmp_path, range(3))
+    state = replay(tmp_path, {}, **built)[1]
+    assert counted(caplog) == [3]
+    for number in range(3, 10):
+        land(tmp_path, range(number, number + 1))
+    vacuum(open_lake(tmp_path).store, KEYS, VacuumOptions())
+    (merged,) = open_lake(tmp_path).stream(TAP, "orders").since(0)
+    assert merged.records == 10
+    assert replay(tmp_path, state, **built)[0] == list(range(3, 10))
+    assert counted(caplog) == [7]
+    replay(tmp_path, {}, **built)
+    assert counted(caplog) == [10]
 
 
 @pytest.mark.parametrize("config", [{}, {"flattening_enabled": True, "flattening_max_depth": 1}])

@@ -75,6 +75,14 @@ def test_a_stream_may_be_copied_and_another_left_out(root: str) -> None:
     assert_clean(root)
 
 
+def test_every_stream_may_be_left_out(root: str) -> None:
+    lines = [schema("s"), record("s", 1), schema("s", x=TEXT), record("s", 2), state({"at": 1})]
+    maps = {"__else__": None}
+    assert land(lines, root, stream_maps=maps) == [b'{"at": 1}']
+    assert maps == {"__else__": None}
+    assert not [row for row in lake(root).store.list("") if "/s/" in row.key]
+
+
 def test_nothing_lands_of_a_stream_that_is_left_out(root: str) -> None:
     version = json.dumps({"type": "ACTIVATE_VERSION", "stream": "other", "version": 1})
     sent = [schema("other"), record("other", 1), version, schema("other"), schema("other", x=TEXT)]

@@ -72,7 +72,8 @@ def test_about_lists_every_setting_with_a_description(about: dict[str, Any]) -> 
     assert properties.keys() == SETTINGS
     assert all(setting["description"].strip() for setting in properties.values())
     assert about["settings"]["required"] == ["lake_root"]
-    assert properties["storage_options"]["secret"]
+    secret = {name for name, setting in properties.items() if setting.get("secret")}
+    assert secret == {"storage_options", "batch_config"}
 
 
 def test_about_says_that_records_are_not_validated_and_why(about: dict[str, Any]) -> None:
@@ -187,7 +188,7 @@ def test_a_missing_lake_root_is_told() -> None:
     assert "lake_root" in outcome.log
 
 
-@pytest.mark.parametrize("content", ["{", "[1]", "7", None], ids=str)
+@pytest.mark.parametrize("content", ["{", "[1]", "7", "null", None], ids=str)
 def test_a_file_of_settings_that_cannot_be_read_is_told(
     content: str | None, tmp_path: Path
 ) -> None:
@@ -195,6 +196,11 @@ def test_a_file_of_settings_that_cannot_be_read_is_told(
     if content is not None:
         path.write_text(content)
     error = run(LINES, tmp_path, arguments=["--config", str(path)]).refused()
+    assert "what --config names cannot be read" in error
+
+
+def test_an_empty_name_of_a_file_of_settings_is_told(tmp_path: Path) -> None:
+    error = run(LINES, tmp_path, arguments=["--config", ""]).refused()
     assert "what --config names cannot be read" in error
 
 
@@ -336,6 +342,17 @@ def test_wrong_storage_options_tell_no_secret(tmp_path: Path) -> None:
     assert_no_secret(outcome.log)
     outcome = run(LINES, "s3://bucket/lake", storage_options=json.dumps(SECRETS))
     outcome.refused()
+    assert_no_secret(outcome.log)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [json.dumps({"storage": {"params": SECRETS}}), {"storage": json.dumps({"params": SECRETS})}],
+    ids=["a text", "a text inside"],
+)
+def test_a_wrong_batch_config_tells_no_secret(wrong: Any, tmp_path: Path) -> None:
+    outcome = run(LINES, tmp_path, batch_config=wrong)
+    assert "is not an object" in outcome.refused()
     assert_no_secret(outcome.log)
 
 
