@@ -27,6 +27,7 @@
         ├── NotFound                no object under that key
         ├── AlreadyExists           create found an object there
         ├── Changed                 the object is not the version that the caller read
+        ├── Unsupported             the store does not know what was asked for, such as a condition
         └── Unavailable             no usable answer (network, throttling, time-out): retry
             └── OutcomeUnknown      a write may or may not have been applied
 
@@ -142,6 +143,10 @@ class AlreadyExists(StoreError):
 
 class Changed(StoreError):
     """The object is gone, or is not the version that the caller read."""
+
+
+class Unsupported(StoreError):
+    """The store does not know what was asked for, such as a condition."""
 
 
 class Unavailable(StoreError):

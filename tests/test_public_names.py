@@ -50,6 +50,7 @@ ERRORS = {
     "NotFound": "StoreError",
     "AlreadyExists": "StoreError",
     "Changed": "StoreError",
+    "Unsupported": "StoreError",
     "Unavailable": "StoreError",
     "OutcomeUnknown": "Unavailable",
 }

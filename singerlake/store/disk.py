@@ -138,16 +138,29 @@ def _is_plain(entry: os.DirEntry[str]) -> bool:
 
 def walk(folder: Path, prefix: str) -> Iterator[Listed]:
     """Every file below the folder, in the order of the keys, which begin with the prefix."""
-    # A folder sorts as if its name ended in "/", so that `a!` comes before `a/x`.
-    named = [(entry.name + "/" * entry.is_dir(), entry) for entry in entries(folder)]
-    for name, entry in sorted(named, key=lambda pair: pair[0]):
-        if name.endswith("/"):
-            yield from walk(folder / entry.name, prefix + name)
+    left = _last_first(folder, prefix)  # no recursion: folders may be deeper than Python's stack
+    while left:
+        key, entry = left.pop()
+        if key.endswith("/"):
+            left += _last_first(Path(entry.path), key)
         else:
             with contextlib.suppress(FileNotFoundError):  # deleted while we walked
                 stat = entry.stat()
-                modified = datetime.fromtimestamp(stat.st_mtime, timezone.utc)
-                yield Listed(prefix + name, stat.st_size, modified)
+                yield Listed(key, stat.st_size, _moment(stat.st_mtime))
+
+
+def _last_first(folder: Path, prefix: str) -> list[tuple[str, os.DirEntry[str]]]:
+    # A folder sorts as if its name ended in "/", so that `a!` comes before `a/x`.
+    named = [(prefix + entry.name + "/" * entry.is_dir(), entry) for entry in entries(folder)]
+    return sorted(named, key=lambda pair: pair[0], reverse=True)
+
+
+_LATEST = datetime(9999, 12, 31, tzinfo=timezone.utc).timestamp()
+
+
+def _moment(seconds: float) -> datetime:
+    """The nearest moment from 1970 to 9999: a file's time can be set to anything."""
+    return datetime.fromtimestamp(min(max(seconds, 0.0), _LATEST), timezone.utc)
 
 
 def _blocks(data: bytes | Path) -> Iterator[bytes]:

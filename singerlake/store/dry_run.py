@@ -76,7 +76,10 @@ class DryRun(StoreWrapper):
             Listed(row.key.removeprefix("kept/"), row.size, row.modified)
             for row in self._own.list(f"kept/{prefix}".rstrip("/"))
         ]
-        rest = [row for row in self.inner.list(prefix) if self._place(row.key)[0] is self.inner]
+        gone = self._own.list(f"gone/{prefix}".rstrip("/"))
+        hidden = {row.key for row in ours} | {row.key.removeprefix("gone/") for row in gone}
+        # A bucket may hold what no key of ours can be: that is listed too.
+        rest = [row for row in self.inner.list(prefix) if row.key not in hidden]
         yield from sorted([*ours, *rest], key=lambda row: row.key)
 
     def sweep(self, older_than: timedelta, folder: str) -> int:

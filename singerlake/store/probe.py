@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from singerlake.errors import AlreadyExists, Changed, StoreError, Unavailable
+from singerlake.errors import AlreadyExists, Changed, StoreError, Unavailable, Unsupported
 
 PROBE_PREFIX = ".singerlake-probe-"
 
@@ -34,7 +34,10 @@ class Support:
 
 
 class Conditional(Protocol):
-    """The requests that a probe sends; a refused condition raises `Changed`."""
+    """The requests that a probe sends.
+
+    A refused condition raises `Changed`; one that the store does not know, `Unsupported`.
+    """
 
     def put(
         self, key: str, data: bytes, *, if_absent: bool = False, if_version: str | None = None
@@ -46,18 +49,36 @@ class Conditional(Protocol):
 
 
 def probe(store: Conditional) -> Support:
-    """Try every condition on a hidden object of our own, which is removed again."""
-    key = PROBE_PREFIX + uuid.uuid4().hex
+    """Try every condition on a hidden object of our own, which is removed again.
+
+    A store is weak if it takes a write that it has to refuse, or says that it knows no
+    conditions. Any other answer tells nothing: it raises `Unavailable`, and who tries again
+    does so with a new object. A guess would give up the safety of commits for a whole run.
+    """
+    try:
+        return _tried(store, PROBE_PREFIX + uuid.uuid4().hex)
+    except Unavailable:
+        raise
+    except StoreError as error:
+        raise Unavailable(
+            f"expected an answer that tells whether the store keeps conditional writes, found: "
+            f"{error}. Nothing was written. Run again; if this stays, the store or a proxy before "
+            "it is at fault: see docs/spec.md#weak-stores for what is asked of it"
+        ) from error
+
+
+def _tried(store: Conditional, key: str) -> Support:
     stale = store.put(key, b"1")
     try:
         replaces = _accepts(lambda: store.put(key, b"2", if_version=stale))
         return Support(
             replace=replaces and _refuses(lambda: store.put(key, b"3", if_version=stale)),
             create=_refuses(lambda: store.put(key, b"4", if_absent=True)),
-            delete=_refuses(lambda: store.remove(key, if_version=stale)),
+            # No commit hangs on this one: a store that cannot do it is looked at before a delete.
+            delete=_refuses(lambda: store.remove(key, if_version=stale), weak=StoreError),
         )
     finally:
-        with contextlib.suppress(Unavailable):  # `sweep` finds it
+        with contextlib.suppress(StoreError):  # `sweep` finds it
             store.remove(key)
 
 
@@ -78,20 +99,18 @@ def warn_weak(url: str) -> None:
 def _accepts(request: Callable[[], object]) -> bool:
     try:
         request()
-    except Unavailable:
-        raise
-    except StoreError:
+    except Unsupported:
         return False
     return True
 
 
-def _refuses(request: Callable[[], object]) -> bool:
+def _refuses(request: Callable[[], object], weak: type[StoreError] = Unsupported) -> bool:
     try:
         request()
     except (AlreadyExists, Changed):
         return True
     except Unavailable:
         raise
-    except StoreError:  # not implemented: as good as ignored
+    except weak:  # as good as ignored
         return False
     return False

@@ -23,6 +23,7 @@ from singerlake.errors import (
     SingerlakeError,
     StoreError,
     Unavailable,
+    Unsupported,
 )
 from singerlake.store.secrets import scrub
 
@@ -40,8 +41,15 @@ _DENIED = {
     "RequestTimeTooSkewed",
     "SignatureDoesNotMatch",
 }
-# A 409 is refused for sure; so is a part of an upload that is gone, which begins anew.
-_REFUSED_FOR_NOW = {"ConditionalRequestConflict", "OperationAborted", "NoSuchUpload"}
+# A 409 is refused for sure; so are a part of an upload that is gone, which begins anew, and a
+# body that was cut or changed on its way.
+_REFUSED_FOR_NOW = {
+    "BadDigest",
+    "ConditionalRequestConflict",
+    "IncompleteBody",
+    "NoSuchUpload",
+    "OperationAborted",
+}
 _BUSY = {"RequestTimeout", "SlowDown", "ServiceUnavailable", "InternalError", "Throttling"}
 
 _NO_ANSWER = (
@@ -118,9 +126,9 @@ def _refusal(answer: boto.ClientError, where: str, write: bool) -> SingerlakeErr
         return BadLocation(f"{said}. Give the bucket's region: client_kwargs.region_name")
     if code in _REFUSED_FOR_NOW or status == 409:
         return Unavailable(said)
+    if code == "NotImplemented" or status == 501:
+        return Unsupported(said)
     if code in _BUSY or status >= 500 or status in (408, 429):
-        if status == 501:
-            return StoreError(said)
         return OutcomeUnknown(said) if write else Unavailable(said)
     if status == 412:
         return Changed(f"{where}: the condition does not hold")

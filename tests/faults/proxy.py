@@ -54,6 +54,12 @@ def applied_but_refused(status: int, code: str) -> Fault:
     return fault
 
 
+def sent_twice(forward: Forward) -> Answer:
+    """Something on the way repeats it: a conditional write is then refused by its own success."""
+    forward()
+    return forward()
+
+
 def dropped(forward: Forward) -> Answer:
     """It does not reach the store, and there is no answer."""
     raise Cut

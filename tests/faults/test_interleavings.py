@@ -281,18 +281,15 @@ def test_each_broken_variant_is_seen() -> None:
 
 @pytest.mark.timeout(300)
 def test_without_any_lock_the_commit_alone_is_safe() -> None:
-    one = case(files(1), share=None, faults=1, a=a, b=b)
-    found = search(one, variant.no_lock)
-    assert found.violation is None, "\n".join([str(found.violation), *found.trace])
     line = Line(
         SUITE,
         "two writers without a lock, one fault",
         "tests/faults/test_interleavings.py -k without_any_lock",
-        runs=found.schedules,
-        faults=found.faults,
-        replays=found.replays,
         bounds="all pre-emptions",
     )
+    found = search(case(files(1), share=None, faults=1, a=a, b=b), variant.no_lock)
+    assert found.violation is None, "\n".join([str(found.violation), *found.trace])
+    line.runs, line.faults, line.replays = found.schedules, found.faults, found.replays
     line.keep()
 
 

@@ -74,6 +74,9 @@ FAULTS: dict[str, tuple[list[Fault], dict[str, Any]]] = {
     "503 SlowDown": ([SLOW_DOWN], {}),
     "500, though it was applied": ([proxies.applied_but_refused(500, "InternalError")], {}),
     "409 to a conditional request": ([proxies.refused(409, "ConditionalRequestConflict")], {}),
+    "400 to a body that was cut": ([proxies.refused(400, "IncompleteBody")], {}),
+    "400 to a body that was changed": ([proxies.refused(400, "BadDigest")], {}),
+    "sent twice": ([proxies.sent_twice], {}),
     "no answer": ([proxies.dropped], {}),
     "an answer that is lost": ([proxies.answer_lost], {}),
     "an answer cut in the middle": ([proxies.answer_cut], {}),
@@ -108,6 +111,7 @@ def test_requests_that_fail_now_and_then_are_sent_again(
             for run in (one, other):
                 assert run.end() == 0, run.log()
                 assert "Traceback" not in run.log(), run.log()
+                assert "does not keep conditional writes" not in run.log(), run.log()
         # Nobody died, so nothing was sent again.
         assert require_kept(Place(place.url, proxy.server.storage_options()), *taps) == 0
         line.runs += 2

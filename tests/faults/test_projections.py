@@ -96,17 +96,16 @@ def search(kind: type[Shelf] = Shelf, *, beside: bool = False, **bounds: Any) ->
 @pytest.mark.timeout(600)
 def test_no_interleaving_of_two_runs_publishes_twice() -> None:
     preemptions = scaled(0, 2)
-    found = search(preemptions=preemptions, deaths=1)
-    assert found.violation is None, "\n".join([str(found.violation), *found.trace])
-    Line(
+    line = Line(
         SUITE,
         "two projections, interleaved, a death",
         "tests/faults/test_projections.py -k interleaving",
-        runs=found.schedules,
-        faults=found.faults,
-        replays=found.replays,
         bounds=f"at most {preemptions} pre-emptions",
-    ).keep()
+    )
+    found = search(preemptions=preemptions, deaths=1)
+    assert found.violation is None, "\n".join([str(found.violation), *found.trace])
+    line.runs, line.faults, line.replays = found.schedules, found.faults, found.replays
+    line.keep()
 
 
 def test_an_unconditional_put_is_seen() -> None:
@@ -125,8 +124,8 @@ def test_files_that_were_never_staged_are_seen(monkeypatch: pytest.MonkeyPatch) 
 
 
 def control(name: str, expected: str, kind: type[Shelf] = Shelf, **bounds: Any) -> None:
-    found = search(kind, preemptions=2, **bounds)
     line = Line(SUITE, f"control: {name}", "tests/faults/test_projections.py -k seen")
+    found = search(kind, preemptions=2, **bounds)
     line.runs = found.schedules
     seen = isinstance(found.violation, Violation) and found.violation.kind == expected
     line.control(seen, (str(found.violation), found.trace))

@@ -8,7 +8,9 @@ import pytest
 
 from singerlake.errors import Changed, NotFound
 from singerlake.store import DryRun, MemoryStore, Store
-from tests.store.conformance import StoreContract
+from singerlake.store.s3 import S3Store
+from tests.servers import S3Server
+from tests.store.conformance import StoreContract, keys
 
 
 def new_store() -> MemoryStore:
@@ -42,3 +44,15 @@ def test_what_is_below_is_seen_and_never_changed() -> None:
     assert {row.key: below.read(row.key).data for row in below.list("")} == {
         key: key.encode() for key in versions
     }
+
+
+def test_lists_what_no_key_can_be(moto_server: S3Server) -> None:
+    bucket = moto_server.new_bucket()
+    below = S3Store(f"s3://{bucket}/lake", moto_server.storage_options())
+    for key in ("raw//manifest.json", "raw/../up", "raw/old"):
+        moto_server.client().put_object(Bucket=bucket, Key=f"lake/{key}", Body=b"{}")
+    store = DryRun(below)
+    assert [*store.list("raw")] == [*below.list("raw")]
+    assert "raw//manifest.json" in keys(store)
+    store.delete("raw/old")
+    assert "raw/old" not in keys(store)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,7 +25,7 @@ from singerlake.errors import (
     StoreError,
     Unavailable,
 )
-from singerlake.store import LocalStore, Store, local
+from singerlake.store import LocalStore, Store, disk, local
 from tests.nobody import run_as_nobody
 from tests.store.conformance import StoreContract
 
@@ -114,6 +117,35 @@ def test_sweeps_old_temporary_files(store: Store, root: Path) -> None:
     assert store.sweep(timedelta(hours=1), "") == 1
     assert not old.exists()
     assert new.exists()
+
+
+def test_lists_folders_deeper_than_the_stack_of_python(store: Store, root: Path) -> None:
+    depth = sys.getrecursionlimit() + 200
+    store.create("a/z", b"1")
+    here = os.open(root / "a", os.O_RDONLY)
+    for _ in range(depth):
+        os.mkdir("b", dir_fd=here)
+        above, here = here, os.open("b", os.O_RDONLY, dir_fd=here)
+        os.close(above)
+    os.close(os.open("x", os.O_CREAT | os.O_WRONLY, dir_fd=here))
+    os.close(here)
+    try:
+        assert [row.key for row in store.list("a")] == [f"a/{'b/' * depth}x", "a/z"]
+    finally:
+        # Neither can pytest remove so deep a folder.
+        subprocess.run(["rm", "-r", str(root / "a" / "b")], check=True)
+
+
+@pytest.mark.parametrize(("seconds", "year"), [(10**12, 9999), (-(10**12), 1970), (0, 1970)])
+def test_lists_a_file_whose_time_no_calendar_has(
+    store: Store, monkeypatch: pytest.MonkeyPatch, seconds: int, year: int
+) -> None:
+    # A stand-in, because not every file system keeps such a time.
+    file = SimpleNamespace(st_size=1, st_mtime=float(seconds))
+    entry = SimpleNamespace(name="a", is_dir=lambda: False, stat=lambda: file)
+    monkeypatch.setattr(disk, "entries", lambda folder: [entry])
+    (row,) = store.list("")
+    assert (row.key, row.size, row.modified.year) == ("a", 1, year)
 
 
 def test_creates_while_its_folder_is_pruned(store: Store) -> None:
