@@ -147,7 +147,15 @@ def walk(folder: Path, prefix: str) -> Iterator[Listed]:
             with contextlib.suppress(FileNotFoundError):  # deleted while we walked
                 stat = entry.stat()
                 modified = datetime.fromtimestamp(stat.st_mtime, timezone.utc)
-                yield Listed(prefix + name, stat.st_size, modified)
+                yield Listed(prefix + name, stat.st_size, modified, listed_version(stat))
+
+
+def listed_version(stat: os.stat_result) -> str:
+    """What tells a file from others of its name without reading it; no hash looks like this.
+
+    The number of its inode would not: it is given anew, and some mounts invent it.
+    """
+    return f"{stat.st_size}-{stat.st_mtime_ns}"
 
 
 def _blocks(data: bytes | Path) -> Iterator[bytes]:
