@@ -21,6 +21,7 @@ class ListedFile:
     name: FileName
     size: int
     modified: datetime
+    version: str
 
     @property
     def schema_hash(self) -> str:
@@ -111,7 +112,9 @@ def _sorted_out(listing: Iterable[Listed]) -> Inventory:
 
 def _add(found: StreamInventory, item: StreamObject, listed: Listed) -> None:
     if item.name is not None:
-        found.files[item.path] = ListedFile(item.path, item.name, listed.size, listed.modified)
+        found.files[item.path] = ListedFile(
+            item.path, item.name, listed.size, listed.modified, listed.version
+        )
     elif item.kind == "manifest":
         found.has_manifest = True
     elif item.kind == "segment":

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 from singerlake.errors import BadName, CorruptDocument, NotFound
@@ -24,6 +24,9 @@ from singerlake.lake.inventory import StreamInventory
 from singerlake.lake.parallel import in_parallel
 from singerlake.lake.source import READ
 from singerlake.store import Store
+
+SKEW = timedelta(days=1)
+"""How far the clock of a machine may be ahead of the store's."""
 
 
 @dataclass
@@ -99,11 +102,12 @@ def _replaced(
     """What a merge replaces, less other files that came under the same names later.
 
     Most files are older than the merge. A younger one is another, unless it has the checksum: a
-    copy of a lake has times of its own.
+    copy of a lake has times of its own. What an earlier merge replaced has a time that may be by
+    the clock of a machine, so there all that are not much older are compared.
     """
 
     def is_younger(one: Retiree) -> bool:
-        moment = one.at or merged_at
+        moment = one.at - SKEW if one.at else merged_at
         return bool(one.checksum) and moment is not None and times.get(one.path, moment) > moment
 
     younger = list(filter(is_younger, merge.retired))

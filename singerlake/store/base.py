@@ -44,11 +44,15 @@ def require_document(size: int, where: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """One row of a listing. `modified` is the store's clock, for people and for `sweep` only."""
+    """One row of a listing. `modified` is the store's clock, for people and for `sweep` only.
+
+    `replace` and `delete_if` take `version` as they take that of `read`, which may be another.
+    """
 
     key: str
     size: int
     modified: datetime
+    version: str
 
 
 class Store(ABC):

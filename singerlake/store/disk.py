@@ -146,7 +146,7 @@ def walk(folder: Path, prefix: str) -> Iterator[Listed]:
         else:
             with contextlib.suppress(FileNotFoundError):  # deleted while we walked
                 stat = entry.stat()
-                yield Listed(key, stat.st_size, _moment(stat.st_mtime))
+                yield Listed(key, stat.st_size, _moment(stat.st_mtime), listed_version(stat))
 
 
 def _last_first(folder: Path, prefix: str) -> list[tuple[str, os.DirEntry[str]]]:
@@ -161,6 +161,14 @@ _LATEST = datetime(9999, 12, 31, tzinfo=timezone.utc).timestamp()
 def _moment(seconds: float) -> datetime:
     """The nearest moment from 1970 to 9999: a file's time can be set to anything."""
     return datetime.fromtimestamp(min(max(seconds, 0.0), _LATEST), timezone.utc)
+
+
+def listed_version(stat: os.stat_result) -> str:
+    """What tells a file from others of its name without reading it; no hash looks like this.
+
+    The number of its inode would not: it is given anew, and some mounts invent it.
+    """
+    return f"{stat.st_size}-{stat.st_mtime_ns}"
 
 
 def _blocks(data: bytes | Path) -> Iterator[bytes]:

@@ -6,6 +6,7 @@ import contextlib
 import threading
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import BinaryIO
@@ -73,7 +74,7 @@ class DryRun(StoreWrapper):
 
     def list(self, prefix: str) -> Iterator[Listed]:
         ours = [
-            Listed(row.key.removeprefix("kept/"), row.size, row.modified)
+            replace(row, key=row.key.removeprefix("kept/"))
             for row in self._own.list(f"kept/{prefix}".rstrip("/"))
         ]
         gone = self._own.list(f"gone/{prefix}".rstrip("/"))
@@ -101,5 +102,6 @@ class DryRun(StoreWrapper):
             return None
 
     def _require(self, key: str, version: str) -> None:
-        if self._find(key) != version:
+        listed = (row.version for row in self.list(key.rpartition("/")[0]) if row.key == key)
+        if self._find(key) != version and version not in listed:
             raise Changed(f"{self.url}/{key} is gone, or is another version now")

@@ -30,8 +30,9 @@ _TIMES = ("LastModified", "last_modified", "updated", "mtime", "modified", "crea
 
 
 class FsspecStore(Store):
-    """Objects below an fsspec URL. Versions are SHA-256 hashes of the content.
+    """Objects below an fsspec URL.
 
+    Versions are SHA-256 hashes of the content; those of a listing are size and time.
     fsspec has no conditional write that every file system keeps, so the promise is best
     effort, which is said in the log at the first write.
     """
@@ -116,7 +117,7 @@ class FsspecStore(Store):
         with contextlib.suppress(NotFound), self._at("") as (fs, root):
             found = fs.find(f"{root}/{prefix}".rstrip("/"), detail=True)
             return [
-                Listed(path[len(root) + 1 :], int(info.get("size") or 0), _modified(info))
+                _listed(path[len(root) + 1 :], info)
                 for path, info in found.items()
                 # Where the prefix is an object itself, `find` answers with that.
                 if path.startswith(f"{root}/{prefix}".rstrip("/") + "/")
@@ -125,11 +126,18 @@ class FsspecStore(Store):
 
     def _require(self, key: str, version: str) -> None:
         try:
-            found = self.version(key)
+            found = self._listed_version(key) if "-" in version else self.version(key)
         except NotFound:
             raise Changed(f"{self.url}/{key} is gone") from None
         if found != version:
             raise Changed(f"{self.url}/{key} is version {found[:12]} now, not {version[:12]}")
+
+    def _listed_version(self, key: str) -> str:
+        check_key(key)
+        with self._at(key) as (fs, path):
+            if (info := _info(fs, path)) is None:
+                raise NotFound(f"there is no {self.url}/{key}")
+            return _listed(key, info).version
 
     def _write(self, key: str, data: bytes | Path) -> str:
         warn_weak(self.url)
@@ -192,6 +200,11 @@ def _info(fs: Any, path: str) -> Any:
 
 def _is_folder(info: Mapping[str, Any]) -> bool:
     return info.get("type") == "directory"
+
+
+def _listed(key: str, info: Mapping[str, Any]) -> Listed:
+    size, modified = int(info.get("size") or 0), _modified(info)
+    return Listed(key, size, modified, f"{size}-{modified.timestamp()}")
 
 
 def _modified(info: Mapping[str, Any]) -> datetime:

@@ -45,7 +45,10 @@ _NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, er
 
 
 class LocalStore(Store):
-    """Keys are paths under `root`, which the first write makes. Versions are SHA-256 hashes."""
+    """Keys are paths under `root`, which the first write makes.
+
+    Versions are SHA-256 hashes; those of a listing, which reads no file, are size and time.
+    """
 
     def __init__(self, root: Path) -> None:
         self._root = root.resolve()
@@ -214,7 +217,7 @@ class LocalStore(Store):
 
 def _require(path: Path, version: str) -> None:
     try:
-        found = disk.file_hash(path)
+        found = disk.listed_version(path.stat()) if "-" in version else disk.file_hash(path)
     except disk.MISSING:
         raise Changed(f"{path} is gone") from None
     if found != version:

@@ -79,7 +79,7 @@ class MemoryStore(Store):
         start = check_prefix(prefix)
         with _lock:
             rows = [
-                Listed(key, len(stored.data), modified)
+                Listed(key, len(stored.data), modified, stored.version)
                 for key, (stored, modified) in self._objects.items()
                 if key.startswith(start) and not is_hidden(key)
             ]

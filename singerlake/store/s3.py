@@ -40,8 +40,8 @@ class S3Store(Store):
         """Found by trying, once for each instance: six small requests.
 
         A server that ignores only the condition of a DELETE still counts as conditional:
-        `delete_if` then looks before it deletes. The lake deletes so only its own lock, and
-        the lock is a courtesy, while the manifest's `replace` is what keeps commits safe.
+        `delete_if` then looks before it deletes. The lake deletes so its own lock, which is a
+        courtesy, and what it purges: docs/spec.md#weak-stores says what that leaves open.
         """
         support = self._supported()
         return Promise.CONDITIONAL if support.create and support.replace else Promise.BEST_EFFORT
@@ -134,7 +134,7 @@ class S3Store(Store):
             for row in page.get("Contents", []):
                 if not row["Key"].endswith("/"):  # a console's marker of an empty folder
                     key = self._requests.relative(row["Key"])
-                    yield Listed(key, row["Size"], row["LastModified"])
+                    yield Listed(key, row["Size"], row["LastModified"], row["ETag"])
 
     def _find(self, key: str) -> str | None:
         try:

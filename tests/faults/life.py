@@ -43,7 +43,7 @@ class World:
 
     def uuid4(self) -> uuid.UUID:
         self.current.taken += 1
-        return uuid.UUID(f"{self.current.number:04x}{self.current.taken:04x}" + 24 * "0")
+        return uuid.UUID(f"{self.current.number:02x}{self.current.taken:06x}" + 24 * "0")
 
     def now(self) -> datetime:
         self.current.taken += 1

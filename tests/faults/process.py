@@ -218,8 +218,15 @@ def _told(answer: Any) -> object:
     if isinstance(answer, Stored):
         return answer.version
     if isinstance(answer, list):
-        return tuple(row.key if isinstance(row, Listed) else row for row in answer)
+        return tuple(_row(row) for row in answer)
     return answer if isinstance(answer, str) else None
+
+
+def _row(row: Any) -> object:
+    """Of a Singer file the version too: a purge deletes that one only."""
+    if not isinstance(row, Listed):
+        return row
+    return (row.key, row.version) if row.key.endswith(".singer.gz") else row.key
 
 
 class _Stopping(Intercepting):

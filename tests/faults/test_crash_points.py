@@ -23,6 +23,8 @@ from tests.faults.work import (
     SMALL,
     Work,
     fixing,
+    in_turn,
+    landing,
     purging,
     rebuilding,
     saving,
@@ -88,6 +90,12 @@ SETTINGS = {
     ),
     "a purge, beside commits": Setting(
         ground.merged_twice, purging(timedelta(0)), writing([20], [21]), purges=True
+    ),
+    "a purge, beside another and commits under the names it frees": Setting(
+        ground.merged_twice,
+        purging(timedelta(0)),
+        in_turn(purging(timedelta(0)), landing([20], at=0), landing([21], at=1)),
+        purges=True,
     ),
     "a rebuild of a lake with leftovers, beside commits": Setting(
         ground.leftovers, rebuilding(), writing([30], [31])
@@ -164,6 +172,7 @@ class Control:
 
 
 commits = SETTINGS["commits to a known stream, beside others"]
+names = SETTINGS["a purge, beside another and commits under the names it frees"]
 
 CONTROLS = {
     "a STATE before the commit": Control(
@@ -185,6 +194,7 @@ CONTROLS = {
         "TWICE",
         variant.a_vacuum_that_requires_nothing,
     ),
+    "a purge that deletes by name": Control(names, "TORN", store=variant.FilesDeletedByName),
     "notes that end with their job": Control(job(), "TWICE", variant.notes_that_end_with_their_job),
     "notes that end with their job, which failed": Control(
         job(fails=True), "PART", variant.notes_that_end_with_their_job, seeds=9

@@ -56,6 +56,15 @@ class FilesOverwritten(Shelf):
         return super().create(key, data)
 
 
+class FilesDeletedByName(Shelf):
+    """A Singer file is deleted whichever it is by now."""
+
+    def delete_if(self, key: str, version: str) -> None:
+        if key.endswith(".singer.gz"):
+            version = self.version(key)
+        super().delete_if(key, version)
+
+
 class Weak(Shelf):
     """Not broken: a store that promises less, so that the writer looks again."""
 

@@ -263,6 +263,21 @@ def reading(*, purged: bool = False) -> Work:
     return of
 
 
+def in_turn(*works: Work) -> Work:
+    """One process that does one thing after the other."""
+
+    def of(truth: Truth) -> Body:
+        bodies = [work(truth) for work in works]
+
+        def body(process: Process) -> None:
+            for each in bodies:
+                each(process)
+
+        return body
+
+    return of
+
+
 def _plain(work: Callable[[Process], object]) -> Work:
     def body(process: Process) -> None:
         work(process)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -168,6 +169,27 @@ def test_a_purge_spares_such_an_upload_also_where_another_merge_tells_of_the_ret
         purge_at_once(inner)
 
     beside = BeforeTheCommit(store, merge_again_and_purge)
+    land_under_a_retired_name(beside)
+    assert beside.happened
+    assert numbers_in(store) == [1, 2, 3, 4, 111]
+    assert_clean(store)
+
+
+class ClockBehind(StoreWrapper):
+    """A store whose clock is hours behind that of the machines."""
+
+    def list(self, prefix: str) -> Iterator[Listed]:
+        for row in self.inner.list(prefix):
+            yield replace(row, modified=row.modified - timedelta(hours=3))
+
+
+def test_a_purge_spares_such_an_upload_also_where_the_store_s_clock_is_behind() -> None:
+    """The time of an earlier merge is by the clock of its machine, that of the upload is not."""
+    store = ClockBehind(purged_lake())
+    land_each(store, [3, 4])
+    vacuum(store, KEYS, VacuumOptions(lock=QUICK))
+    assert len(files_in(store)) == 1
+    beside = BeforeTheCommit(store, purge_at_once)
     land_under_a_retired_name(beside)
     assert beside.happened
     assert numbers_in(store) == [1, 2, 3, 4, 111]

@@ -381,8 +381,13 @@ def test_a_purge_that_dies_leaves_no_merge_to_be_taken_for_an_orphan(
         left = at
 
         def delete(self, key: str) -> None:
+            self.deleted(super().delete(key))
+
+        def delete_if(self, key: str, version: str) -> None:
+            self.deleted(super().delete_if(key, version))
+
+        def deleted(self, _: None) -> None:
             self.left -= 1
-            super().delete(key)
             if self.left == 0:
                 raise Died
 

@@ -163,6 +163,27 @@ class StoreContract:
         assert row.size == 5
         assert abs(row.modified - datetime.now(timezone.utc)) < timedelta(minutes=1)
 
+    def test_deletes_only_what_was_listed(self, store: Store, tmp_path: Path) -> None:
+        large = tmp_path / "large"
+        large.write_bytes(bytes(40 << 20))  # in parts, where a store has those
+        store.create("a/large", large)
+        store.create("a/small", b"1")
+        old = {row.key: row.version for row in store.list("a")}
+        store.delete("a/small")
+        store.create("a/small", b"another")
+        with pytest.raises(Changed):
+            store.delete_if("a/small", old["a/small"])
+        assert store.read("a/small").data == b"another"
+        store.delete_if("a/large", old["a/large"])
+        with pytest.raises(Changed):
+            store.delete_if("a/large", old["a/large"])
+        (row,) = store.list("a")
+        version = store.replace("a/small", b"a third", row.version)
+        assert store.version("a/small") == version
+        (row,) = store.list("a")
+        store.delete_if("a/small", row.version)
+        assert keys(store) == []
+
     def test_names_the_folders(self, store: Store) -> None:
         for key in ("b/x", "a/y/z/1", "a/y/2", "a/w w/3", "a/file", "file", ".own/x"):
             store.create(key, b"1")

@@ -1,0 +1,118 @@
+"""A purge beside writers whose files get the names that it has just freed: it leaves them alone."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from singerlake.errors import OutcomeUnknown
+from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
+from singerlake.store import LocalStore, MemoryStore, Promise, Retrying, RetryPolicy, Store
+from singerlake.store.generic import FsspecStore
+from tests.lake.faulty_store import Intercepting, Result
+from tests.lake.landing import KEYS, QUICK, assert_clean, land, numbers_in, objects_in, paths_in
+
+AT_ONCE = timedelta(0)
+
+
+class Conditional(FsspecStore):
+    """The look before the delete of a weak store, in a lake whose names do come again."""
+
+    def promise(self) -> Promise:
+        return Promise.CONDITIONAL
+
+
+@pytest.fixture(params=["memory", "local", "weak"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    """Two files, and the merged one that stands for them."""
+    kinds: dict[str, Callable[[], Store]] = {
+        "memory": lambda: MemoryStore(uuid.uuid4().hex),
+        "local": lambda: LocalStore(tmp_path),
+        "weak": lambda: Conditional(f"memory://{uuid.uuid4().hex}/lake"),
+    }
+    store = kinds[request.param]()
+    land(store, [1])
+    land(store, [2])
+    vacuum(store, KEYS, VacuumOptions(lock=QUICK))
+    return store
+
+
+def is_file(method: str, key: str) -> bool:
+    return method in ("delete", "delete_if") and key.endswith(".singer.gz")
+
+
+def land_again(store: Store) -> None:
+    """The same records once more, by another writer: files of the same names."""
+    land(store, [1], times=QUICK)
+    land(store, [2], times=QUICK)
+
+
+def assert_all_there(store: Store) -> None:
+    assert_clean(store)
+    assert numbers_in(store) == [1, 2, 1, 2]
+    # Or else nothing was tried here: the new files have the names of those that were purged.
+    assert [path.endswith("Z.singer.gz") for path in paths_in(store)] == [False, True, True]
+
+
+class LosesOneAnswer(Intercepting):
+    """Deletes the first Singer file, and does not say so."""
+
+    lost = False
+
+    def around(self, method: str, key: str, call: Callable[[], Result]) -> Result:
+        result = call()
+        if not self.lost and is_file(method, key):
+            self.lost = True
+            raise OutcomeUnknown("lost on purpose")
+        return result
+
+
+def test_a_delete_that_is_sent_again_spares_a_file_that_took_the_name(store: Store) -> None:
+    def meanwhile(seconds: float) -> None:
+        purge(store, KEYS, AT_ONCE)
+        land_again(store)
+
+    retrying = Retrying(LosesOneAnswer(store), RetryPolicy(3), sleep=meanwhile)
+    purge(retrying, KEYS, AT_ONCE)
+    assert_all_there(store)
+
+
+class Sleeps(Intercepting):
+    """Before the first delete of a Singer file, something else happens."""
+
+    def __init__(self, inner: Store, meanwhile: Callable[[Store], object]) -> None:
+        super().__init__(inner)
+        self._meanwhile = meanwhile
+        self.slept = False
+
+    def around(self, method: str, key: str, call: Callable[[], Result]) -> Result:
+        if not self.slept and is_file(method, key):
+            self.slept = True
+            self._meanwhile(self.inner)
+        return call()
+
+
+def test_a_purge_that_sleeps_spares_files_that_took_the_names_since(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def meanwhile(inner: Store) -> None:
+        assert len(purge(inner, KEYS, AT_ONCE)) == 2
+        land_again(inner)
+
+    monkeypatch.setattr("singerlake.lake.vacuum.in_parallel", map)
+    slow = Sleeps(store, meanwhile)
+    assert purge(slow, KEYS, AT_ONCE) == []  # it tells what it removed itself
+    assert slow.slept
+    assert_all_there(store)
+
+
+def test_what_nobody_took_the_name_of_is_removed(store: Store) -> None:
+    removed = purge(store, KEYS, AT_ONCE)
+    assert len(removed) == 2
+    assert not set(removed) & set(objects_in(store))
+    assert_clean(store)
+    assert numbers_in(store) == [1, 2]
