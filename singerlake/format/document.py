@@ -6,7 +6,8 @@ import hashlib
 import json
 import re
 from collections.abc import Callable
-from typing import Any, TypeVar
+from datetime import datetime
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
@@ -18,6 +19,18 @@ VERSION = 1
 
 Document = TypeVar("Document")
 
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+"""Up to where every JSON parser is exact: more than there is, and sums of some stay in 64 bits."""
+
+MaybeCount = Annotated[int, msgspec.Meta(ge=-1, le=2**53)]
+"""-1 where nothing tells it."""
+
+LARGEST_SUM = 2**63 - 1
+Sum = Annotated[int, msgspec.Meta(ge=0, le=LARGEST_SUM)]
+
+Moment = Annotated[datetime, msgspec.Meta(tz=True)]
+"""With a zone: a time without one cannot be compared with others."""
+
 
 class _Head(msgspec.Struct):
     format: str
@@ -28,13 +41,17 @@ _heads = msgspec.json.Decoder(_Head)
 
 
 def reader(
-    into: type[Document], kind: str, sealed: bool = False
+    into: type[Document],
+    kind: str,
+    sealed: bool = False,
+    require: Callable[[Document], None] = lambda _: None,
 ) -> Callable[[bytes, str], Document]:
     """A function that reads a document of one kind, given its bytes and where they are.
 
-    It raises `CorruptDocument` and `UnsupportedFormat`. Make it when the module is imported:
-    msgspec learns a type the first time it meets it, and two threads that meet it at the same
-    moment crash the process.
+    `require` raises `ValueError`, with what it found, where types alone do not tell that a
+    document is wrong. The function raises `CorruptDocument` and `UnsupportedFormat`. Make it when
+    the module is imported: msgspec learns a type the first time it meets it, and two threads that
+    meet it at the same moment crash the process.
     """
     documents = msgspec.json.Decoder(into)
 
@@ -43,10 +60,18 @@ def reader(
             require_seal(data, kind, where)
         try:
             _require(_heads.decode(data), kind, where)
-            return documents.decode(data)
+            found = documents.decode(data)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             # Names may hold lone surrogates, which only Python's json reads.
-            body = decode_object(data, kind, where)
+            found = convert(data, where)
+        try:
+            require(found)
+        except ValueError as error:
+            raise corrupt(kind, where, error) from error
+        return found
+
+    def convert(data: bytes, where: str) -> Document:
+        body = decode_object(data, kind, where)
         try:
             return msgspec.convert(body, into)
         except (ValueError, RecursionError) as error:

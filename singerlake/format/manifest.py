@@ -10,19 +10,23 @@ Everything here is a frozen value; an update returns a new manifest.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from itertools import groupby
+from typing import Annotated
 
 import msgspec
 
 from singerlake.errors import SchemaCollision
-from singerlake.format import document
+from singerlake.format import document, times
+from singerlake.format.document import LARGEST_SUM, Count, MaybeCount, Moment, Sum
 
 KIND = "singerlake.manifest"
 SEGMENT_KIND = "singerlake.segment"
 
 FAN_OUT = 100
 """A segment holds this many rows; twice as many may wait in the manifest."""
+
+MOST_LEVELS = 9
+"""Of segments in segments: a hundred to the ninth power of files."""
 
 
 class MergeRef(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -33,7 +37,7 @@ class MergeRef(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     path: str
     checksum: str
-    committed: datetime | None = None
+    committed: Moment | None = None
 
 
 class File(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -44,17 +48,17 @@ class File(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """
 
     path: str
-    sequence: int
-    records: int
-    bytes: int
-    raw_bytes: int
-    first: datetime
-    last: datetime
+    sequence: Count
+    records: MaybeCount
+    bytes: Count
+    raw_bytes: MaybeCount
+    first: Moment
+    last: Moment
     checksum: str
     writer_id: str = ""
     run_id: str = ""
-    committed: datetime
-    first_sequence: int = 0
+    committed: Moment
+    first_sequence: Count = 0
     merge: MergeRef | None = None
 
     @property
@@ -76,14 +80,14 @@ class Segment(msgspec.Struct, frozen=True, kw_only=True):
     """An immutable object that holds older rows, and what a reader needs to skip it."""
 
     path: str
-    level: int
-    first_sequence: int
-    last_sequence: int
-    files: int
-    records: int
-    bytes: int
-    first: datetime
-    last: datetime
+    level: Annotated[int, msgspec.Meta(ge=1, le=MOST_LEVELS)]
+    first_sequence: Count
+    last_sequence: Count
+    files: Sum
+    records: Sum
+    bytes: Sum
+    first: Moment
+    last: Moment
     checksum: str
 
 
@@ -94,8 +98,8 @@ class Version(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     older manifests do not tell.
     """
 
-    version: int
-    first_seen: datetime
+    version: Count
+    first_seen: Moment
     digest: str
     path: str = ""
 
@@ -103,17 +107,17 @@ class Version(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Gap(msgspec.Struct, frozen=True, kw_only=True):
     """Sequence numbers that no file bears any more, and why."""
 
-    first_sequence: int
-    last_sequence: int
+    first_sequence: Count
+    last_sequence: Count
     reason: str
-    recorded: datetime
+    recorded: Moment
 
 
 class Commit(msgspec.Struct, frozen=True, kw_only=True):
     """Who wrote this manifest, when; the id makes every manifest's bytes unique."""
 
     id: str
-    time: datetime
+    time: Moment
     writer_id: str
 
 
@@ -126,7 +130,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     stream: str
     log_id: str
     commit: Commit
-    last_sequence: int = 0
+    last_sequence: Count = 0
     versions: dict[str, Version] = {}
     gaps: tuple[Gap, ...] = ()
     segments: tuple[Segment, ...] = ()
@@ -142,8 +146,45 @@ class SegmentContent(msgspec.Struct, frozen=True, kw_only=True):
     segments: tuple[Segment, ...] = ()
 
 
-decode = document.reader(Manifest, KIND, sealed=True)
-decode_segment = document.reader(SegmentContent, SEGMENT_KIND)
+def _require_manifest(manifest: Manifest) -> None:
+    """Raises `ValueError` for what a writer would never write, and a reader could trip over."""
+    _require_rows(manifest.segments, manifest.files)
+    times.require_utc(
+        (
+            manifest.commit.time,
+            *(version.first_seen for version in manifest.versions.values()),
+            *(gap.recorded for gap in manifest.gaps),
+        )
+    )
+    summed = totals(manifest)
+    if max(summed.files, summed.records, summed.bytes) > LARGEST_SUM:
+        raise ValueError("rows whose sums do not fit into 64 bits")
+
+
+def _require_segment(content: SegmentContent) -> None:
+    if not content.files and not content.segments:
+        raise ValueError("no rows")
+    _require_rows(content.segments, content.files)
+
+
+def _require_rows(segments: Sequence[Segment], files: Sequence[File]) -> None:
+    rows: list[File | Segment] = [*segments, *files]
+    merges = [file.merge for file in files if file.merge is not None]
+    # List by list: a million rows pass here in a fraction of a second.
+    times.require_utc([row.first for row in rows])
+    times.require_utc([row.last for row in rows])
+    times.require_utc([file.committed for file in files])
+    times.require_utc([one.committed for one in merges if one.committed is not None])
+    for file in files:
+        if file.first_sequence > file.sequence:
+            raise ValueError(
+                f"a row whose first_sequence, {file.first_sequence}, is above its sequence, "
+                f"{file.sequence}"
+            )
+
+
+decode = document.reader(Manifest, KIND, sealed=True, require=_require_manifest)
+decode_segment = document.reader(SegmentContent, SEGMENT_KIND, require=_require_segment)
 
 
 def encode(manifest: Manifest) -> bytes:
@@ -244,7 +285,7 @@ def due_seal(manifest: Manifest) -> Seal | None:
     # Only neighbours move together: a segment's rows must be a stretch of the log.
     for level, neighbours in groupby(manifest.segments, key=lambda segment: segment.level):
         peers = tuple(neighbours)
-        if len(peers) > 2 * FAN_OUT:
+        if len(peers) > 2 * FAN_OUT and level < MOST_LEVELS:
             return Seal(level + 1, peers[:FAN_OUT])
     return None
 
@@ -258,7 +299,7 @@ def segment_of(level: int, rows: Sequence[File | Segment], path: str, checksum: 
         first_sequence=first.lowest_sequence if isinstance(first, File) else first.first_sequence,
         last_sequence=last.sequence if isinstance(last, File) else last.last_sequence,
         files=sum(1 if isinstance(row, File) else row.files for row in rows),
-        records=sum(row.records for row in rows),
+        records=sum(max(row.records, 0) for row in rows),
         bytes=sum(row.bytes for row in rows),
         first=min(row.first for row in rows),
         last=max(row.last for row in rows),

@@ -6,11 +6,11 @@ merged file is committed: a merge that was interrupted is known by it.
 
 from __future__ import annotations
 
-from datetime import datetime
-
 import msgspec
 
-from singerlake.format import document
+from singerlake.format import document, times
+from singerlake.format.document import Count, Moment
+from singerlake.format.manifest import File
 
 KIND = "singerlake.merge"
 
@@ -25,7 +25,7 @@ class Retiree(msgspec.Struct, frozen=True, omit_defaults=True):
 
     path: str
     checksum: str = ""
-    at: datetime | None = None
+    at: Moment | None = None
 
 
 class Merge(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,12 +40,31 @@ class Merge(msgspec.Struct, frozen=True, kw_only=True):
     format: str = KIND
     format_version: int = document.VERSION
     path: str
-    parts: tuple[tuple[int, int], ...]
+    parts: tuple[tuple[Count, Count], ...]
     retired: tuple[Retiree, ...]
 
     def replaces(self, path: str, checksum: str) -> bool:
         """Whether this very file was merged."""
         return any(one.path == path and one.checksum == checksum for one in self.retired)
+
+    def is_of(self, file: File) -> bool:
+        """Whether this can be the merge of a row: the parts have each of its numbers, in order,
+        and as many lines as there can be."""
+        if self.path != file.path:
+            return False
+        if not self.parts:
+            return file.parts == 1
+        numbered = enumerate(self.parts, start=file.lowest_sequence)
+        return (
+            len(self.parts) == file.parts
+            and all(sequence == number for number, (sequence, _) in numbered)
+            and file.records <= self.lines <= file.raw_bytes
+        )
+
+    @property
+    def lines(self) -> int:
+        """Of all parts."""
+        return sum(lines for _, lines in self.parts)
 
     def lines_between(self, since: int, until: int | None) -> tuple[int, int]:
         """How many lines to skip, and how many to take, for the numbers after `since`, up to
@@ -59,4 +78,8 @@ class Merge(msgspec.Struct, frozen=True, kw_only=True):
         return skip, take
 
 
-decode = document.reader(Merge, KIND)
+def _require(merge: Merge) -> None:
+    times.require_utc(one.at for one in merge.retired if one.at is not None)
+
+
+decode = document.reader(Merge, KIND, require=_require)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import datetime, timezone
 
 _STAMP = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(?:\.(\d{6}))?Z", re.ASCII)
@@ -13,6 +14,17 @@ def in_utc(moment: datetime) -> datetime:
     if moment.tzinfo is None:
         return moment.replace(tzinfo=timezone.utc)
     return moment.astimezone(timezone.utc)
+
+
+def require_utc(moments: Iterable[datetime]) -> None:
+    """Raises `ValueError` where one of these has a zone, and is no moment in UTC."""
+    for moment in moments:
+        if moment.tzinfo is timezone.utc:
+            continue  # as all that we write
+        try:
+            in_utc(moment)
+        except OverflowError:
+            raise ValueError("a time that is outside the years 1 to 9999 in UTC") from None
 
 
 def rfc3339(moment: datetime) -> str:

@@ -219,7 +219,7 @@ def check_file(store: Store, keys: StreamKeys, digest: str | None, file: File) -
     except CorruptFile as error:
         return [Finding(Level.ERROR, "file-corrupt", key, str(error))]
     try:
-        parts = _parts(store, keys, file)
+        merged = merge.read_merge(store, keys, file)
     except CorruptDocument as error:
         return [Finding(Level.ERROR, "merge-wrong", key, str(error))]
     found = source.entry(file.path, name, facts)
@@ -232,7 +232,7 @@ def check_file(store: Store, keys: StreamKeys, digest: str | None, file: File) -
         ("file-times", "last record at", file.last, found.last),
         ("name-wrong", "first in the name", name.first, _as_in_name(name, key, found.first)),
         ("name-wrong", "last in the name", name.last, _as_in_name(name, key, found.last)),
-        ("merge-wrong", "sequences", *parts),
+        ("merge-wrong", "sequence numbers", file.parts if merged else 1, file.parts),
         ("stream-wrong", "stream", keys.stream, facts.content.stream),
         ("schema-wrong", "schema hash", file.schema_hash, facts.content.schema.hash()),
         ("schema-wrong", "schema", digest, facts.content.schema.digest()),
@@ -242,15 +242,6 @@ def check_file(store: Store, keys: StreamKeys, digest: str | None, file: File) -
         for code, what, expected, actual in comparisons
         if expected != actual
     ]
-
-
-def _parts(store: Store, keys: StreamKeys, file: File) -> tuple[list[int], list[int]]:
-    """The sequence numbers that a file bears, and those that its merge document tells."""
-    document = merge.read_merge(store, keys, file)
-    if document is None or (document.path == file.path and not document.parts):
-        return [file.sequence], [file.lowest_sequence]
-    told = [sequence for sequence, _ in document.parts] if document.path == file.path else []
-    return list(range(file.lowest_sequence, file.sequence + 1)), told
 
 
 def _as_in_name(name: FileName, key: str, moment: datetime) -> datetime:

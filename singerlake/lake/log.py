@@ -72,10 +72,6 @@ FEW = 4
 """Segments that are read one by one: a reader that stops early has then read no more than these."""
 
 
-MOST_LEVELS = 9
-"""Of segments in segments: a hundred to the ninth power of files."""
-
-
 def read_head(store: Store, keys: StreamKeys) -> Head:
     """The stream's manifest as it is now. Raises `NotFound` and `CorruptDocument`."""
     stored = store.read(keys.manifest)
@@ -144,7 +140,7 @@ def read_segment(store: Store, keys: StreamKeys, segment: Segment) -> SegmentCon
             "`singerlake rebuild` makes the manifest again from the files"
         )
     content = manifests.decode_segment(data, where)
-    if not all(0 < row.level < segment.level <= MOST_LEVELS for row in content.segments):
+    if not all(row.level < segment.level for row in content.segments):
         raise document.corrupt(manifests.SEGMENT_KIND, where, "segments of a level like its own")
     return content
 

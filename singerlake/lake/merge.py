@@ -62,7 +62,10 @@ def read_merge(store: Store, keys: StreamKeys, file: File) -> Merge | None:
             f"{where}: expected the checksum {file.merge.checksum}, found {log.checksum(data)}; "
             "restore it from a backup, or run `singerlake rebuild`"
         )
-    return merges.decode(data, where)
+    merge = merges.decode(data, where)
+    if not merge.is_of(file):
+        raise document.corrupt(merges.KIND, where, "other parts than the file's row has")
+    return merge
 
 
 def merge_files(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta, timezone
 
-from singerlake.lake.arrivals import Arrivals
+from singerlake.lake.arrivals import ORIGIN, Arrivals
 from singerlake.site import words
 from singerlake.site.survey import Day
 
@@ -24,6 +24,9 @@ GAP = 0.18
 """Of a step's width, between two bars."""
 
 DAY = timedelta(days=1)
+
+_LAST = datetime.max.replace(tzinfo=timezone.utc)
+"""A step may reach beyond it: nothing keeps a writer's clock from the year 9999."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,7 @@ def chart(found: Arrivals) -> Chart | None:
     return Chart(
         step=words.span(shown.width),
         start=starts[0],
-        end=starts[-1] + shown.width,
+        end=starts[-1] + min(shown.width, _LAST - starts[-1]),
         drawings=(
             _drawing("records", shown.records, texts, words.short),
             _drawing("size", shown.bytes, texts, words.size),
@@ -125,7 +128,7 @@ def daily(days: Mapping[date, Day], until: date, count: int) -> Arrivals:
 
 def _with_room(found: Arrivals) -> Arrivals:
     """Widened into the time before the first arrival, in which there was none."""
-    room = max(0, FEWEST - len(found.files))
+    room = max(0, min(FEWEST - len(found.files), (found.start - ORIGIN) // found.width))
     none = (0,) * room
     return Arrivals(
         start=found.start - room * found.width,

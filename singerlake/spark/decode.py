@@ -45,7 +45,7 @@ class Decoder:
             rows = self._rows(block, position, timed, file.where)
             position += rows.lines
             if file.parts and "_sequence" in self.wanted.metadata:
-                _add_sequences(rows, file.parts)
+                _add_sequences(rows, file.parts, file.where)
             if not file.in_time:
                 rows = self._in_time(rows)
             if rows.count:
@@ -96,13 +96,18 @@ class Decoder:
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
-def _add_sequences(rows: Rows, parts: tuple[tuple[int, int], ...]) -> None:
+def _add_sequences(rows: Rows, parts: tuple[tuple[int, int], ...], where: str) -> None:
     """The lines of a merged file keep the numbers under which they were committed."""
     numbers = np.array([sequence for sequence, _ in parts])
     ends = np.cumsum([lines for _, lines in parts])
     places = rows.arrays[about_row("_position")].to_numpy() - FIRST_POSITION
-    found = numbers[np.searchsorted(ends, places, side="right")]
-    rows.arrays[about_row("_sequence")] = pa.array(found, pa.int64())
+    found = np.searchsorted(ends, places, side="right")
+    if found.max(initial=0) >= len(numbers):
+        raise CorruptFile(
+            f"{where}: expected {ends[-1]} lines, as its merge document tells, found more; "
+            "restore the document from a backup, or run `singerlake rebuild`"
+        )
+    rows.arrays[about_row("_sequence")] = pa.array(numbers[found], pa.int64())
 
 
 def _without_schema(chunks: Iterable[bytes], where: str) -> Iterator[bytes]:

@@ -42,6 +42,7 @@ SUITES = {
     "Load": Expected(2, 1),
     "Outages": Expected(18, 2),
     "Projecting": Expected(4, 2),
+    "Rows by an enemy": Expected(11, 3),
     "Secrets": Expected(2, 5),
     "Target processes": Expected(6, 2),
 }

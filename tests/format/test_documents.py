@@ -275,7 +275,9 @@ commit = manifest.Commit(id="a", time=now, writer_id="w")
 stored = [
     (manifest.decode, document.encode(manifest.Manifest(
         tap_id="t", stream="s", log_id="l", commit=commit))),
-    (manifest.decode_segment, document.encode(manifest.SegmentContent())),
+    (manifest.decode_segment, document.encode(manifest.SegmentContent(files=(manifest.File(
+        path="p", sequence=1, records=1, bytes=1, raw_bytes=1, first=now, last=now, checksum="c",
+        committed=now),)))),
     (lock_record.decode, lock_record.encode(lock_record.LockRecord("w", now, now))),
 ]
 together = threading.Barrier(16)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from singerlake.errors import CorruptDocument, SchemaCollision, UnsupportedFormat
@@ -123,6 +124,7 @@ def test_a_segment_comes_back_from_its_bytes(
     rows: tuple[File, ...], below: tuple[Segment, ...]
 ) -> None:
     tidy = tuple(msgspec.structs.replace(row, run_id=in_json(row.run_id)) for row in rows)
+    assume(rows or below)
     content = SegmentContent(files=tidy, segments=below)
     assert manifests.decode_segment(document.encode(content), "here") == content
 
@@ -303,6 +305,69 @@ def test_a_manifest_with_a_wrong_field_is_corrupt(change: dict[str, Any]) -> Non
     body = {**msgspec.to_builtins(empty()), **change}
     with pytest.raises(CorruptDocument, match=f"^here: .*{next(iter(change))}.*rebuild"):
         manifests.decode(msgspec.json.encode(body), "here")
+
+
+WRONG_ROWS = {
+    "a time without a zone": {"committed": "2026-01-01T00:00:00"},
+    "a time before the first in UTC": {"first": "0001-01-01T00:00:00+05:00"},
+    "a time after the last in UTC": {"last": "9999-12-31T23:59:59-05:00"},
+    "a negative size": {"bytes": -1},
+    "a count below the unknown": {"records": -2},
+    "a count that some parsers round": {"records": 2**53 + 1},
+    "a number beyond 64 bits": {"sequence": 10**30},
+    "a first number above the last": {"sequence": 3, "first_sequence": 4},
+    "a merge without a zone": {
+        "merge": {"path": "x", "checksum": "", "committed": "2026-01-01T00:00:00"}
+    },
+}
+
+
+@pytest.mark.parametrize("change", WRONG_ROWS.values(), ids=WRONG_ROWS.keys())
+def test_a_row_beyond_the_limits_is_corrupt_in_a_manifest_and_in_a_segment(
+    change: dict[str, Any],
+) -> None:
+    row = {**msgspec.to_builtins(make_file(1)), **change}
+    body = {**msgspec.to_builtins(empty()), "files": [row]}
+    with pytest.raises(CorruptDocument, match=r"^here: expected a singerlake.manifest"):
+        manifests.decode(json.dumps(body).encode(), "here")
+    body = {"format": manifests.SEGMENT_KIND, "format_version": 1, "files": [row]}
+    with pytest.raises(CorruptDocument, match=r"^here: expected a singerlake.segment"):
+        manifests.decode_segment(json.dumps(body).encode(), "here")
+
+
+@pytest.mark.parametrize("moment", [datetime.min, datetime.max])
+def test_a_row_at_the_limits_is_read(moment: datetime) -> None:
+    """Records may bear any time, and a listing tells of no counts."""
+    edge = moment.replace(tzinfo=timezone.utc)
+    row = msgspec.structs.replace(
+        make_file(1), records=-1, raw_bytes=-1, bytes=2**53, first=edge, last=edge, committed=edge
+    )
+    manifest = msgspec.structs.replace(empty(), files=(row,))
+    assert manifests.decode(manifests.encode(manifest), "here") == manifest
+
+
+def test_rows_that_no_segment_could_sum_up_are_corrupt() -> None:
+    row = manifests.segment_of(1, [make_file(1)], "x", "")
+    rows = (msgspec.structs.replace(row, bytes=2**62),) * 2
+    data = document.encode(msgspec.structs.replace(empty(), segments=rows))
+    with pytest.raises(CorruptDocument, match=r"^here: .*64 bits"):
+        manifests.decode(data, "here")
+
+
+def test_a_segment_without_rows_is_corrupt() -> None:
+    with pytest.raises(CorruptDocument, match=r"^here: .*no rows"):
+        manifests.decode_segment(document.encode(SegmentContent()), "here")
+
+
+def test_unknown_counts_add_nothing_to_a_segment() -> None:
+    unknown = msgspec.structs.replace(make_file(2), records=-1)
+    assert manifests.segment_of(1, [make_file(1), unknown], "x", "").records == 1
+
+
+def test_segments_of_the_highest_level_stay_in_the_manifest() -> None:
+    row = manifests.segment_of(manifests.MOST_LEVELS, [make_file(1)], "x", "")
+    many = (row,) * (2 * manifests.FAN_OUT + 1)
+    assert manifests.due_seal(msgspec.structs.replace(empty(), segments=many)) is None
 
 
 def test_a_manifest_of_the_future_may_look_like_anything() -> None:

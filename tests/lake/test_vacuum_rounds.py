@@ -9,7 +9,7 @@ from datetime import datetime, timedelta, timezone
 import msgspec
 import pytest
 
-from singerlake.errors import BusyError
+from singerlake.errors import BusyError, CorruptDocument
 from singerlake.format import merge as merges
 from singerlake.format.manifest import File, MergeRef
 from singerlake.format.merge import Merge
@@ -25,7 +25,9 @@ from tests.lake.landing import (
     KEYS,
     PATIENT,
     assert_clean,
+    edit,
     files_in,
+    land,
     land_each,
     new_store,
     numbers_in,
@@ -284,6 +286,19 @@ def test_a_file_waits_until_others_have_grown_to_its_size(
 ) -> None:
     rows = [row(number, records=size) for number, size in enumerate(sizes, start=1)]
     assert [[file.sequence for file in group] for group in plan(rows, OPTIONS)] == groups
+
+
+def test_files_that_each_outweigh_all_before_cannot_exhaust_the_stack() -> None:
+    """Each is looked at one call deeper: the largest count that a row may have bounds them."""
+    outweighing = [3**power for power in range(1_500)]
+    rows = [row(number, records=size) for number, size in enumerate(outweighing, start=1)]
+    allowed = [file for file in rows if file.records <= 2**53]
+    assert list(plan(allowed, OPTIONS)) == []
+    store = new_store()
+    land(store, [1])
+    edit(store, KEYS.manifest, lambda body: body.update(files=msgspec.to_builtins(rows)))
+    with pytest.raises(CorruptDocument, match=r"manifest\.json: .*records"):
+        vacuum(store, KEYS, OPTIONS, dry_run=True)
 
 
 def test_plans_and_commits_of_many_files_take_a_time_that_grows_like_their_number() -> None:

@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from unittest.mock import Mock
 
+import msgspec
 import pytest
 import yaml
 
@@ -17,6 +18,7 @@ from singerlake.format import keys
 from singerlake.format.keys import StreamKeys
 from singerlake.format.schema import Schema
 from singerlake.lake import Lake, Level, check, clock, log
+from singerlake.lake.arrivals import arrivals
 from singerlake.lake.finding import Finding
 from singerlake.site import build as building
 from singerlake.site import folder, page, problems, words
@@ -279,6 +281,16 @@ def test_words() -> None:
         "0 B", "999 B", "1.5 kB", "397 kB", "5.2 TB",
     ]  # fmt: skip
     assert words.visible("a\0b\u202e\ud800\tc\n") == "a\\x00b\\u202e\\ud800\tc\n"
+
+
+@pytest.mark.parametrize("moment", [datetime.min, datetime.max])
+def test_a_chart_ends_where_the_calendar_does(moment: datetime) -> None:
+    edge = moment.replace(tzinfo=timezone.utc)
+    [file] = land(new_store(), [1])
+    drawn = chart(arrivals([msgspec.structs.replace(file, committed=edge)], 60))
+    assert drawn
+    assert drawn.start <= edge <= drawn.end
+    assert sum(reading.files for reading in drawn.readings) == 1
 
 
 def test_a_chart_without_arrivals_is_none(lake: Lake) -> None:

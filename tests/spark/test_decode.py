@@ -262,6 +262,15 @@ def test_lines_of_a_merged_file_have_their_own_sequence() -> None:
     assert batch.column("_sequence").to_pylist() == [7, 7, 9, 9]
 
 
+def test_a_merged_file_with_more_lines_than_its_parts_is_corrupt() -> None:
+    fields = [StructField("_sequence", types.to_spark(types.LONG))]
+    made = Decoder(Wanted((), ("_sequence",)), arrow_schema(StructType(fields)))
+    lines = [schema_line({}), *(record_line({}) for _ in range(4))]
+    told = FileFacts("f", {"_sequence": 9}, parts=((5, 1), (7, 2)))
+    with pytest.raises(CorruptFile, match=r"^f: expected 3 lines"):
+        list(made.batches(told, [b"\n".join(lines) + b"\n"]))
+
+
 @pytest.mark.parametrize("inner", [types.struct({}), types.struct({"x": types.struct({})})])
 def test_an_object_of_no_columns(inner: Type) -> None:
     """As a user's own schema may ask for it."""
