@@ -37,14 +37,20 @@ def spark_module(name: str) -> Any:
         ) from error
 
 
-def spark_session(app: str, master: str | None, conf: tuple[str, ...]) -> Any:
-    """A Spark session for one command."""
+def spark_settings(conf: tuple[str, ...]) -> dict[str, str]:
+    """What `--conf` was given."""
     settings = {}
     for pair in conf:
         key, equals, value = pair.partition("=")
         if not equals:
             raise click.UsageError(f"--conf {key}: expected KEY=VALUE")
         settings[key] = value
+    return settings
+
+
+def spark_session(app: str, master: str | None, conf: tuple[str, ...]) -> Any:
+    """A Spark session for one command."""
+    settings = spark_settings(conf)
     verbose = click.get_current_context().find_root().params.get("verbose", False)
     # Spark tells of every failed task in forty lines; we tell the one that counts.
     settings.setdefault("spark.log.level", "ERROR" if verbose else "OFF")

@@ -13,7 +13,13 @@ from rich.text import Text
 from singerlake.cli.complete import complete_stream, complete_tap
 from singerlake.cli.console import number, print_json, print_table, size, table
 from singerlake.cli.failures import Failures
-from singerlake.cli.jobs import conf_option, master_option, spark_module, spark_session
+from singerlake.cli.jobs import (
+    conf_option,
+    master_option,
+    spark_module,
+    spark_session,
+    spark_settings,
+)
 from singerlake.cli.name import shown
 from singerlake.cli.options import Span, command, json_option
 from singerlake.cli.progress import progress
@@ -145,6 +151,7 @@ def project(
         numbers=numbers,
     )
     spark = None if dry_run else spark_session("singerlake project", master, conf)
+    case_sensitive = spark_settings(conf).get("spark.sql.caseSensitive", "false")
     given = {
         "full": full,
         "dry_run": dry_run,
@@ -152,6 +159,7 @@ def project(
         "grace": timedelta(hours=grace),
         "storage_options": root.options,
         "out_options": _out_options(root, out, out_storage_options),
+        "case_sensitive": case_sensitive.lower() == "true",
     }
     done: list[dict[str, Any]] = []
     failures = Failures()

@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 from singerlake.errors import ConfigError, MissingManifest, StaleBookmark
 from singerlake.format.manifest import File
 from singerlake.lake import Bookmark, Selection, Snapshot
-from singerlake.spark import options, source, versions
+from singerlake.spark import layout, options, source, versions, views
 from singerlake.spark import published as documents
 from singerlake.spark.evolution import marked
 from singerlake.spark.formats import FORMATS
@@ -29,7 +29,10 @@ TASK_BYTES = 32 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Increment:
-    """The raw `files` after `since`, up to `until`, and the version that they come after."""
+    """The raw `files` after `since`, up to `until`, and the version that they come after.
+
+    If `case_sensitive`, Spark tells columns apart whose names differ in case only.
+    """
 
     snapshot: Snapshot
     head: PublishedHead
@@ -38,6 +41,7 @@ class Increment:
     until: int
     full: bool
     files: tuple[File, ...]
+    case_sensitive: bool = False
 
     @property
     def is_needed(self) -> bool:
@@ -70,10 +74,14 @@ class Increment:
         the next one."""
         return list(self.snapshot.manifest.versions)
 
-    @property
-    def schema(self) -> StructType:
-        """The columns to publish. Raises `ConfigError` for metadata that there is not."""
-        return source.spark_schema(self._merged, self._options)
+    def require_columns(self) -> None:
+        """Raises `ConfigError` where the stream's columns and the settings do not go together."""
+        merged, settings = self._merged, self.settings
+        schema = source.spark_schema(merged, self._options)
+        layout.require_columns(schema, settings.partition_by, settings.sort_by)
+        # A stream that declares no property comes whole.
+        if settings.mode == "current" and merged.record.fields:
+            views.require_current(merged, self._options, merged.key_properties)
 
     def marked(self, schema: StructType) -> StructType:
         """The schema of the files, with what each string is."""
@@ -81,7 +89,7 @@ class Increment:
 
     @cached_property
     def _merged(self) -> MergedSchema:
-        return versions.merge(versions.chosen(self.snapshot, self._options), self.settings.numbers)
+        return versions.merged_of(self.snapshot, self._options)
 
     @property
     def _options(self) -> ReadOptions:
@@ -92,8 +100,7 @@ class Increment:
             "stream": manifest.stream,
             "metadata": json.dumps(self.settings.metadata),
             "numbers": self.settings.numbers,
-            # Whether names may differ in case only is for the session to say.
-            "caseSensitive": "true",
+            "caseSensitive": str(self.case_sensitive),
         }
         if self.schema_versions:
             given["schemaVersions"] = json.dumps(self.schema_versions)
@@ -113,8 +120,18 @@ def checked(settings: Settings) -> Settings:
         raise ConfigError(f"these settings of a projection cannot be: {error}") from None
 
 
-def planned(snapshot: Snapshot, head: PublishedHead, settings: Settings, full: bool) -> Increment:
-    """What to do, by what is published and what the raw log has."""
+def planned(
+    snapshot: Snapshot,
+    head: PublishedHead,
+    settings: Settings,
+    *,
+    full: bool = False,
+    case_sensitive: bool = False,
+) -> Increment:
+    """What to do, by what is published and what the raw log has.
+
+    Raises `ConfigError` where the settings do not go with what is published, or with the columns.
+    """
     manifest = snapshot.manifest
     where = f"stream {manifest.stream!r} of {manifest.tap_id!r} in {snapshot.store.url}"
     if snapshot.by_listing:
@@ -137,4 +154,7 @@ def planned(snapshot: Snapshot, head: PublishedHead, settings: Settings, full: b
         since = before.sequence if settings.mode == "append" else 0
     until = manifest.last_sequence
     files = tuple(snapshot.files(Selection(since=since, until=until)))
-    return Increment(snapshot, head, settings, since, until, full, files)
+    plan = Increment(snapshot, head, settings, since, until, full, files, case_sensitive)
+    if plan.is_needed:
+        plan.require_columns()
+    return plan

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as spark
 
 from singerlake.errors import ConfigError, InputError
+from singerlake.spark.types import holds_map
 
 PARTITION = "__singerlake_partition"
 """The column that takes a row's partition values to the task that writes it."""
@@ -61,8 +62,11 @@ def require_columns(
         _require_type(part, schema[part.column].dataType)
     for text in sort_by:
         part = parse(text, schema.names, _ORDERS)
-        if isinstance(schema[part.column].dataType, spark.MapType):
-            raise ConfigError(f"{part.column!r} is a map: maps have no order to sort by")
+        kind = schema[part.column].dataType
+        if holds_map(kind):
+            raise ConfigError(
+                f"{part.column!r} is a {kind.simpleString()}: maps have no order to sort by"
+            )
 
 
 def arranged(frame: DataFrame, partition_by: Sequence[str], sort_by: Sequence[str]) -> DataFrame:

@@ -60,7 +60,7 @@ class Projection:
 
 
 def project(
-    spark: SparkSession,
+    spark: SparkSession | None,
     root: str | Path,
     out: str | Path,
     tap: str,
@@ -74,24 +74,28 @@ def project(
     file_bytes: int = FILE_BYTES,
     storage_options: Mapping[str, Any] | None = None,
     out_options: Mapping[str, Any] | None = None,
+    case_sensitive: bool = False,
     progress: Progress = no_progress,
 ) -> Projection:
     """Publish what was committed to a stream since the last run; with `full`, all of it anew.
 
-    Raises `ConfigError` where the settings are not those of what is published, `StaleBookmark`
-    where the raw log was renumbered, and `CommitConflict` where another run was quicker.
+    A dry run needs no session: where that is None, `case_sensitive` stands for its setting
+    `spark.sql.caseSensitive`, and nothing is published.
+
+    Raises `ConfigError` where the settings are not those of what is published or do not go with
+    the columns, `StaleBookmark` where the raw log was renumbered, and `CommitConflict` where
+    another run was quicker. A dry run raises the first two as a run does.
     """
     lake = open_lake(root, **(storage_options or {}))
     store, keys = open_store(out, out_options), PublishedKeys(tap, stream)
     source = lake.stream(tap, stream)
     settings = checked(settings)
     head = read_published_head(store, keys)
-    plan = planned(source.snapshot(), head, settings, full)
-    if plan.is_needed:
-        # A dry run refuses what a run would.
-        layout.require_columns(plan.schema, settings.partition_by, settings.sort_by)
-    if dry_run or not plan.is_needed:
-        removed = 0 if dry_run else clean(store, keys, grace)
+    if spark is not None:
+        case_sensitive = str(spark.conf.get("spark.sql.caseSensitive")).lower() == "true"
+    plan = planned(source.snapshot(), head, settings, full=full, case_sensitive=case_sensitive)
+    if spark is None or dry_run or not plan.is_needed:
+        removed = 0 if spark is None or dry_run else clean(store, keys, grace)
         return _report(
             plan, head.published, (), "planned" if plan.is_needed else "unchanged", removed
         )

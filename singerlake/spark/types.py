@@ -171,6 +171,15 @@ def to_spark(kind: Type) -> spark.DataType:
     return _SPARK.get(kind.kind, spark.StringType())
 
 
+def holds_map(data_type: spark.DataType) -> bool:
+    """Whether there is a map in it, at any depth: Spark neither sorts nor groups by one."""
+    if isinstance(data_type, spark.ArrayType):
+        return holds_map(data_type.elementType)
+    if isinstance(data_type, spark.StructType):
+        return any(holds_map(field.dataType) for field in data_type.fields)
+    return isinstance(data_type, spark.MapType)
+
+
 def from_spark(data_type: spark.DataType) -> Type | None:
     """The type that reads values into a given Spark type; None where no JSON value fits it."""
     for kind, known in _SPARK.items():

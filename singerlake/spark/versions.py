@@ -135,10 +135,15 @@ def _find(stream: Snapshot, wanted: Sequence[str]) -> dict[str, Schema]:
     return found
 
 
+def merged_of(stream: Snapshot, options: ReadOptions) -> MergedSchema:
+    """The merged schema of a stream."""
+    last = stream.schema_in_use or next(iter(registered(stream)), None)
+    return merge(chosen(stream, options), options.numbers, last)
+
+
 def of_stream(stream: Snapshot, options: ReadOptions) -> MergedSchema:
     """The merged schema of a stream; a column that falls back to text is said in the log."""
-    last = stream.schema_in_use or next(iter(registered(stream)), None)
-    merged = merge(chosen(stream, options), options.numbers, last)
+    merged = merged_of(stream, options)
     for conflict in merged.conflicts:
         log.warning(
             "stream %r of %r: the versions declare %s differently (%s), so it is a %s",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
 from operator import and_
 from pathlib import Path
@@ -10,14 +11,20 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
+from pyspark.sql.types import StructType
 
 from singerlake.errors import ConfigError
-from singerlake.spark import versions
+from singerlake.spark import source, versions
+from singerlake.spark.options import ReadOptions
 from singerlake.spark.read import load, options_of, parsed
+from singerlake.spark.types import holds_map
+from singerlake.spark.versions import MergedSchema
 
 ORDER = ("_sequence", "_position")
 DELETED_AT = "_sdc_deleted_at"
 MISFITS = "_misfits"
+NEEDED = (*ORDER, "_version", MISFITS)
+"""The metadata columns that tell which rows are current."""
 
 _RANK = "_singerlake_rank"
 
@@ -49,6 +56,8 @@ def read_current(
     key = list(merged.key_properties if keys is None else keys)
     shown = known if columns is None else list(columns)
     deleted = [DELETED_AT] if DELETED_AT in known else []
+    wanted = tuple(dict.fromkeys([*shown, *key, *deleted]))
+    require_current(merged, replace(settings, columns=wanted), key)
     # One state of the stream for the two reads.
     last = state.manifest.last_sequence
     until = last if settings.until is None else min(settings.until, last)
@@ -57,11 +66,40 @@ def read_current(
     read = options_of(
         spark,
         **fixed,
-        columns=list(dict.fromkeys([*shown, *key, *deleted])),
-        metadata=list(dict.fromkeys([*settings.metadata, *ORDER, "_version", MISFITS])),
+        columns=wanted,
+        metadata=_with_needed(settings.metadata),
     )
     rows = current(load(spark, root, read), key, activated)
     return rows.select(*map(_quoted, [*shown, *settings.metadata]))
+
+
+def require_current(merged: MergedSchema, options: ReadOptions, keys: Sequence[str]) -> None:
+    """Raises `ConfigError` where a read with these options cannot tell which rows are current."""
+    known = [name for name, _ in merged.record.fields]
+    missing = [name for name in keys if name not in known]
+    if missing:
+        raise ConfigError(
+            f"stream {options.stream!r} of {options.tap!r} has the key {', '.join(keys)}, and "
+            f"declares no property {', '.join(missing)}: without it nothing tells which rows are "
+            "current. Mend the tap's schema, or take every record (--mode append, read_stream)"
+        )
+    needed = replace(options, metadata=_with_needed(options.metadata))
+    _require_comparable(source.spark_schema(merged, needed), keys)
+
+
+def _with_needed(metadata: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([*metadata, *NEEDED]))
+
+
+def _require_comparable(schema: StructType, keys: Sequence[str]) -> None:
+    for key in keys:
+        kind = schema[key].dataType
+        if holds_map(kind):
+            raise ConfigError(
+                f"the key {key!r} is a {kind.simpleString()}, and Spark does not compare maps: "
+                "declare the properties of the object, or take every record (--mode append, "
+                "read_stream)"
+            )
 
 
 def _activated(spark: SparkSession, root: str | Path, options: dict[str, Any]) -> int | None:
@@ -95,6 +133,7 @@ def current(df: DataFrame, keys: Sequence[str], activated: int | None = None) ->
             f"the DataFrame has no column {', '.join(missing)}: read the stream with its key "
             f"properties, and with the metadata columns {', '.join(ORDER)} and _version"
         )
+    _require_comparable(df.schema, keys)
     if activated is not None:
         df = df.where(f.col("_version").isNull() | (f.col("_version") >= activated))
     if keys:

@@ -1,7 +1,10 @@
-"""`project` and `verify`: what they answer. What they do on Spark is tested with Spark."""
+"""The commands that run on Spark: what they answer. What they do there is tested with Spark."""
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,7 +12,7 @@ from typing import Any
 import pytest
 
 from singerlake.lake import check
-from tests.cli.lake import EVIL, EVIL_TAP, TAP, run, said, told
+from tests.cli.lake import EVIL, EVIL_TAP, TAP, folder, land, run, said, told
 
 
 def test_project_tells_what_it_would_publish(built: Path, tmp_path: Path) -> None:
@@ -61,6 +64,28 @@ def test_verify_answers_as_check_does(built: Path) -> None:
     assert said("verify", built, code=1) == said("check", built, code=1)
     assert told("verify", built, code=1) == told("check", built, code=1)
     assert told("verify", built, "--tap", EVIL_TAP)["clean"]
+
+
+@pytest.mark.slow
+def test_vacuum_merges_on_a_spark_of_its_own_and_keeps_every_record(tmp_path: Path) -> None:
+    root, small = tmp_path / "lake", (TAP, "small")
+    for number in range(6):
+        land(root, *small, [number])
+    before = said("cat", root, *small)
+    assert len(before.splitlines()) == 6
+    # In a process of its own: a session that is left behind would be that of other tests.
+    command = [sys.executable, "-m", "singerlake.cli", "vacuum", str(root), "--apply", "--json"]
+    done = subprocess.run(
+        [*command, "--master", "local[2]"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    [row] = json.loads(done.stdout)["streams"]
+    assert (row["status"], row["files_before"], row["files_after"]) == ("merged", 6, 1)
+    assert said("cat", root, *small) == before
+    said("vacuum", root, "--purge", "--grace", "0", "--apply")
+    assert len(list(folder(root, "small").rglob("*.singer.gz"))) == 1
+    assert said("cat", root, *small) == before
+    assert told("check", root)["clean"]
 
 
 def test_spark_is_asked_for_where_it_is_missing(

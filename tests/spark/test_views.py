@@ -20,6 +20,7 @@ SCHEMA = schema_line(
         "_sdc_deleted_at": {"type": ["null", "string"], "format": "date-time"},
     }
 )
+NUMBER = {"type": "number"}
 DELETED = "2026-01-01T00:00:00Z"
 
 
@@ -165,6 +166,19 @@ def test_a_version_that_another_schema_activated_replaces_too(
     land(tmp_path, [other, record_line({"id": 1}, version=2), activate_line(2)])
     first = open_lake(tmp_path).stream(TAP, STREAM).snapshot().manifest.files[0].schema_hash
     assert rows(read_current(spark, tmp_path, TAP, STREAM, schema_versions=[first]), "id") == []
+
+
+@pytest.mark.parametrize("key", ["m", "nothing"])
+def test_a_key_that_tells_no_rows_apart_is_refused(
+    spark: SparkSession, tmp_path: Path, key: str
+) -> None:
+    schema = schema_line({"m": {"type": "object", "additionalProperties": NUMBER}}, keys=[key])
+    land(tmp_path, [schema, record_line({"m": {"a": 1}})])
+    with pytest.raises(ConfigError, match="read_stream"):
+        read_current(spark, tmp_path, TAP, STREAM)
+    frame = read_stream(spark, tmp_path, TAP, STREAM, metadata=["_sequence", "_position"])
+    with pytest.raises(ConfigError, match=key):
+        current(frame, [key])
 
 
 def test_a_stream_that_declares_nothing_comes_whole(spark: SparkSession, tmp_path: Path) -> None:
