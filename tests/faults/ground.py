@@ -29,6 +29,12 @@ def small_files(store: Store, truth: Truth) -> None:
     _landed(store, truth, range(9, 11), version=2)
 
 
+def merged(store: Store, truth: Truth) -> None:
+    """A merged file, and those that it replaced."""
+    few_files(store, truth)
+    vacuum(store, KEYS, ALL)
+
+
 def merged_twice(store: Store, truth: Truth) -> None:
     """Replaced files, documents and segments, and a merge that was never committed."""
     small_files(store, truth)

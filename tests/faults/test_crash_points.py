@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
 import pytest
 
 from singerlake.format import manifest as manifests
+from singerlake.store import Store
 from tests.faults import ground, variant
 from tests.faults.crash_point import Ground, Setting, strike
 from tests.faults.fault import DEATHS, EVERY, Fault
@@ -67,6 +68,13 @@ def job(beside: Work | None = None, *, fails: bool = False) -> Setting:
     return Setting(ground.few_files, work, beside, also=holds, afterwards=holds)
 
 
+def freed_names(before: Callable[[Store, Truth], None]) -> Setting:
+    """A purge beside another, and beside commits of files that take the names of purged ones."""
+    at_once = purging(timedelta(0))
+    beside = in_turn(at_once, landing([20], at=0), landing([21], at=1))
+    return Setting(before, at_once, beside, purges=True)
+
+
 SETTINGS = {
     "the first commit of a lake, beside another": Setting(
         ground.nothing, writing([1, 2, 501]), writing([3], [502])
@@ -91,12 +99,8 @@ SETTINGS = {
     "a purge, beside commits": Setting(
         ground.merged_twice, purging(timedelta(0)), writing([20], [21]), purges=True
     ),
-    "a purge, beside another and commits under the names it frees": Setting(
-        ground.merged_twice,
-        purging(timedelta(0)),
-        in_turn(purging(timedelta(0)), landing([20], at=0), landing([21], at=1)),
-        purges=True,
-    ),
+    "a purge, beside another and commits under freed names": freed_names(ground.merged),
+    "the same, where there is much to purge": freed_names(ground.merged_twice),
     "a rebuild of a lake with leftovers, beside commits": Setting(
         ground.leftovers, rebuilding(), writing([30], [31])
     ),
@@ -172,7 +176,7 @@ class Control:
 
 
 commits = SETTINGS["commits to a known stream, beside others"]
-names = SETTINGS["a purge, beside another and commits under the names it frees"]
+names = SETTINGS["a purge, beside another and commits under freed names"]
 
 CONTROLS = {
     "a STATE before the commit": Control(
