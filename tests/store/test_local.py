@@ -141,7 +141,7 @@ def test_lists_a_file_whose_time_no_calendar_has(
     store: Store, monkeypatch: pytest.MonkeyPatch, seconds: int, year: int
 ) -> None:
     # A stand-in, because not every file system keeps such a time.
-    file = SimpleNamespace(st_size=1, st_mtime=float(seconds))
+    file = SimpleNamespace(st_size=1, st_mtime=float(seconds), st_mtime_ns=seconds * 10**9)
     entry = SimpleNamespace(name="a", is_dir=lambda: False, stat=lambda: file)
     monkeypatch.setattr(disk, "entries", lambda folder: [entry])
     (row,) = store.list("")
