@@ -6,6 +6,7 @@ spark = session()
 orders = read_stream(spark, "s3://bucket/lake", "tap-x--meltano", "orders")
 """
 
+from singerlake.spark.lend import lend
 from singerlake.spark.read import merge_report, read_stream, read_tap
 from singerlake.spark.session import java_home, session
 from singerlake.spark.source import register
@@ -16,6 +17,7 @@ __all__ = [
     "Conflict",
     "current",
     "java_home",
+    "lend",
     "merge_report",
     "read_current",
     "read_stream",

@@ -17,6 +17,8 @@ from singerlake.spark.moment import parse_time
 from singerlake.spark.types import Numbers
 from singerlake.spark.wanted import FILE_COLUMNS, ROW_COLUMNS
 from singerlake.store import Store, open_store
+from singerlake.store.sealed import literal_secrets
+from singerlake.store.secrets import public_url, user_info
 
 METADATA = (*FILE_COLUMNS, *ROW_COLUMNS)
 STANDARD_METADATA = (*FILE_COLUMNS, "_position", "_time_extracted", "_version")
@@ -116,7 +118,12 @@ def parse(options: Mapping[str, str]) -> ReadOptions:
 
 
 def absolute(root: str) -> str:
-    """A local path as it is from every process's folder; a URL stays."""
+    """A local path as it is from every process's folder; a URL stays. Raises `ConfigError`."""
+    if user_info(root):
+        raise ConfigError(
+            f"{public_url(root)}: a user and password in the address would stand in Spark's plans: "
+            "give them in storage_options"
+        )
     return root if "://" in root else str(Path(root).expanduser().absolute())
 
 
@@ -141,6 +148,13 @@ def storage_options(given: Mapping[str, str]) -> dict[str, Any]:
     if not isinstance(found, dict):
         # The text may hold a secret, so it is not repeated.
         raise ConfigError("storage_options is not a JSON object of fsspec's options")
+    if secrets := literal_secrets(found):
+        raise ConfigError(
+            f"the option storage_options holds {', '.join(secrets)} word for word, and would go "
+            "into Spark's plans and tasks: give it as singerlake.spark.lend(spark, "
+            'storage_options), or write {"from_env": "NAME"} in the place of each secret and set '
+            "these variables for the driver and the executors"
+        )
     return found
 
 

@@ -26,6 +26,7 @@ from singerlake.spark.clean import GRACE, clean
 from singerlake.spark.evolution import merged
 from singerlake.spark.failure import explained
 from singerlake.spark.increment import Increment, checked, planned
+from singerlake.spark.lend import share
 from singerlake.spark.publish import put, read_published_head, require_staged
 from singerlake.spark.published import Published, PublishedFile, PublishedKeys, Settings
 from singerlake.spark.read import read_stream
@@ -101,6 +102,7 @@ def project(
         )
     run_id = documents.new_run_id(clock.now())
     store.promise()  # Asked once here, and carried along: not by every task again.
+    share(spark)
     with (
         _beside_a_purge(),
         explained(f"stream {stream!r}"),

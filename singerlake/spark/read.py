@@ -16,6 +16,7 @@ from singerlake.format import times
 from singerlake.lake import open_lake
 from singerlake.spark import options as read_options
 from singerlake.spark import versions
+from singerlake.spark.lend import lend
 from singerlake.spark.options import ReadOptions
 from singerlake.spark.source import register
 from singerlake.spark.versions import Conflict
@@ -126,7 +127,9 @@ def options_of(spark: SparkSession, **values: Any) -> dict[str, str]:
         values["schemaVersions"] = values.pop("schema_versions")
     values.setdefault("caseSensitive", spark.conf.get("spark.sql.caseSensitive"))
     values.setdefault("minPartitions", _parallelism(spark))
-    return {name: _text(name, value) for name, value in values.items() if value is not None}
+    if isinstance(values.get("storage_options"), Mapping):
+        values["storage_options"] = lend(spark, values["storage_options"])
+    return {name: _text(value) for name, value in values.items() if value is not None}
 
 
 def _parallelism(spark: SparkSession) -> int | None:
@@ -136,16 +139,11 @@ def _parallelism(spark: SparkSession) -> int | None:
         return None
 
 
-def _text(name: str, value: Any) -> str:
+def _text(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, datetime):
         return times.rfc3339(value)
-    if isinstance(value, Mapping):
-        try:
-            return json.dumps(dict(value))
-        except TypeError as error:
-            raise ConfigError(f"{name} holds what JSON cannot: {error}") from None
     if isinstance(value, (list, tuple, set, frozenset)):
         return json.dumps(list(value))
     return str(value)

@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 from singerlake.errors import MissingFile, NotFound, UnknownStream
 from singerlake.spark.evolution import conformed, record_of
 from singerlake.spark.formats import FORMATS
+from singerlake.spark.lend import share
 from singerlake.spark.publish import read_published_head
 from singerlake.spark.published import Published, PublishedFile, PublishedKeys
 from singerlake.spark.types import Type
@@ -56,6 +57,7 @@ def read_published(
     """The version as a DataFrame: the executors read the files, from any store."""
     store, keys = open_store(out, storage_options), PublishedKeys(tap, stream)
     version = _found(store, keys)
+    share(spark)
     numbers = spark.range(0, len(version.files), 1, max(1, len(version.files)))
     return numbers.mapInArrow(_Reader.of(store, keys, version), StructType.fromJson(version.schema))
 

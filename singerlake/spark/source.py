@@ -113,7 +113,9 @@ class SingerlakeSource(DataSource):
     """One stream of a lake. docs/spark.md lists the options."""
 
     def __init__(self, options: dict[str, str]) -> None:
-        # The base class would keep them as `options`; they may hold secrets, and are not shown.
+        # Before anything else: Spark pickles the source as it is after this.
+        read_options.storage_options({name.lower(): value for name, value in options.items()})
+        # The base class would keep them as `options`, and show them.
         self._given = dict(options)
         self._manifest = b""
         self._merged: MergedSchema | None = None

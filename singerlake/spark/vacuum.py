@@ -13,6 +13,7 @@ from singerlake.lake import vacuum as core
 from singerlake.lake.parallel import Progress, no_progress
 from singerlake.lake.vacuum import VacuumOptions, VacuumReport, Work
 from singerlake.spark.failure import explained
+from singerlake.spark.lend import share
 from singerlake.spark.watch import watched
 from singerlake.store import Store
 
@@ -41,4 +42,5 @@ def _on_executors(
 ) -> Iterator[File]:
     """One task a group: each reads what a file of the target size is made of."""
     every = list(groups)
+    share(spark)
     return iter(spark.sparkContext.parallelize(every, len(every)).map(work).collect())

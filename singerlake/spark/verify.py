@@ -18,6 +18,7 @@ from singerlake.lake.check_stream import Examination, examine, in_threads
 from singerlake.lake.lock import LockTimes
 from singerlake.lake.parallel import Progress, no_progress
 from singerlake.spark.failure import explained
+from singerlake.spark.lend import share
 from singerlake.spark.watch import watched
 from singerlake.store import Store
 
@@ -53,6 +54,7 @@ def _run(
     spark: SparkSession, store: Store, work: list[Examination], progress: Progress
 ) -> Iterator[list[Finding]]:
     tasks = list(packed(work, max(1, spark.sparkContext.defaultParallelism)))
+    share(spark)
     with explained("verify"), watched(spark, "singerlake verify", progress):
         found = spark.sparkContext.parallelize(tasks, len(tasks)).map(partial(_task, store))
         return chain.from_iterable(found.collect())

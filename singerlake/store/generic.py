@@ -19,7 +19,8 @@ from singerlake.store.generic_errors import explained
 from singerlake.store.keys import check_key, check_prefix, is_hidden
 from singerlake.store.per_process import PerProcess
 from singerlake.store.probe import warn_weak
-from singerlake.store.secrets import public_url, scrub
+from singerlake.store.sealed import seal, unseal
+from singerlake.store.secrets import public_url, scrub, user_info
 from singerlake.store.stream import FileSource, reader
 
 _OWN_FOLDER = ".singerlake-tmp"
@@ -38,14 +39,15 @@ class FsspecStore(Store):
     """
 
     def __init__(self, url: str, storage_options: Mapping[str, Any] | None = None) -> None:
-        self._address = url
-        self._options = dict(storage_options or {})
+        self._address = public_url(url)
+        self._options = seal(storage_options or {})
         self._atomic = url.partition("://")[0] in _ATOMIC
-        self._connection = PerProcess(partial(_connect, url, self._options))
+        password = seal({"credentials": user_info(url)})
+        self._connection = PerProcess(partial(_connect, self._address, password, self._options))
 
     @property
     def url(self) -> str:
-        return public_url(self._address).rstrip("/")
+        return self._address.rstrip("/")
 
     def promise(self) -> Promise:
         return Promise.BEST_EFFORT
@@ -163,13 +165,17 @@ class _ExplainedSource(FileSource):
             return super().fetch(offset, length)
 
 
-def _connect(url: str, options: Mapping[str, Any]) -> tuple[Any, str]:
+def _connect(
+    address: str, password: Mapping[str, Any], sealed: Mapping[str, Any]
+) -> tuple[Any, str]:
+    scheme, separator, path = address.partition("://")
+    url = f"{scheme}{separator}{unseal(password)['credentials']}{path}"
+    options = unseal(sealed)
     try:
         fs, root = fsspec.url_to_fs(url, **options, skip_instance_cache=True)
     except (TypeError, ValueError, KeyError) as error:  # no cause: it may quote a setting
         told = scrub(f"{type(error).__name__}: {error}", options)
-        where = public_url(url)
-        raise BadLocation(f"{where}: the URL or storage_options do not work ({told})") from None
+        raise BadLocation(f"{address}: the URL or storage_options do not work ({told})") from None
     return fs, root.rstrip("/")
 
 

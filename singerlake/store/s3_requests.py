@@ -24,6 +24,7 @@ from singerlake.errors import SingerlakeError
 from singerlake.store.base import Stored, require_document
 from singerlake.store.per_process import PerProcess
 from singerlake.store.s3_errors import explained
+from singerlake.store.sealed import seal, unseal
 
 ONE_PUT = 32 << 20  # a larger file goes in parts
 # The last resort: botocore's time-outs do not run while a server holds back its 100 Continue.
@@ -40,7 +41,7 @@ class S3Requests:
     def __init__(self, bucket: str, root: str, options: Mapping[str, Any]) -> None:
         self._bucket = bucket
         self._root = f"{root}/" if root else ""
-        self._options = dict(options)
+        self._options = seal(options)
         self._session = PerProcess(partial(_connect, self._options))
 
     def get(self, key: str) -> Stored:
@@ -145,8 +146,9 @@ class _OneSend(AIOHTTPSession):  # type: ignore[misc, unused-ignore]
         return session
 
 
-def _connect(options: Mapping[str, Any]) -> Any:
+def _connect(sealed: Mapping[str, Any]) -> Any:
     """A file system of our own, which neither retries nor caches: that is the callers' part."""
+    options = unseal(sealed)
     for name in _TELL_SECRETS:
         logger = logging.getLogger(name)
         if logger.level == logging.NOTSET:

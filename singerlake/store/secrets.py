@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
+
+from singerlake.store.sealed import secret_values
 
 SHORTEST = 4
 """Characters of a secret: blotting out fewer would blot out half of every message."""
 
-_SECRET_NAME = re.compile(r"secret|password|passphrase|token|key|sas|credential|connection", re.I)
 # A colon before the first slash that is no port's begins a password, which may hold slashes (AWS's
 # often do) and more than one @; without one, an @ behind the first slash is part of a path.
 _PASSWORD = r"(?![^/:]*:\d{1,5}(?:/|$))[^/:]*:.*@"
@@ -29,15 +30,7 @@ def public_url(url: str) -> str:
 
 def scrub(text: str, options: Mapping[str, Any]) -> str:
     """The text with every secret of the options, and every user info in a URL, blotted out."""
-    for secret in sorted(_secrets(options), key=len, reverse=True):
+    known = (value for value in secret_values(options) if len(value) >= SHORTEST)
+    for secret in sorted(known, key=len, reverse=True):
         text = text.replace(secret, "***")
     return _USER_INFO.sub("***@", text)
-
-
-def _secrets(options: Mapping[str, Any], inside: bool = False) -> Iterator[str]:
-    for name, value in options.items():
-        secret = inside or bool(_SECRET_NAME.search(str(name)))
-        if isinstance(value, Mapping):
-            yield from _secrets(value, secret)
-        elif secret and isinstance(value, str) and len(value) >= SHORTEST:
-            yield value

@@ -1,7 +1,8 @@
-"""A secret in the storage options of Spark jobs is in nothing that they write.
+"""A secret in the storage options of Spark jobs is in nothing that they write or pickle.
 
-Executors get it in pickled tasks, so this looks where Spark itself could put those or the options:
-its event log, its plans, its logs, a query's checkpoint, and its folders while the session lives.
+Executors get it in their environment. This looks at every pickle that a process of Spark's makes,
+at its event log, its plans, its logs, a query's checkpoint, and its folders while the session
+lives.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ SCRIPT = """
 import json, sys
 from pathlib import Path
 from singerlake.cli import main
-from singerlake.spark import read_stream, session
+from singerlake.spark import lend, read_stream, session
 from tests.faults.hostile_secrets import TAP, leaks
 
 root, folder = sys.argv[1], Path.cwd()
@@ -42,7 +43,11 @@ for words in (
 orders = read_stream(spark, root, TAP, "orders", storage_options=options)
 orders.explain("extended")
 orders.groupBy("id").count().show()  # with a shuffle, which goes through files
-given = {"tap": TAP, "stream": "orders", "storage_options": json.dumps(options)}
+lent = lend(spark, {**options, "config_kwargs": {"user_agent_extra": "an-agent"}})
+given = f"path '{root}', tap '{TAP}', stream 'orders', storage_options '{lent}'"
+spark.sql(f"create temporary view seen using singerlake options ({given})")
+print("rows", spark.sql("select count(*) from seen").first()[0] == orders.count())
+given = {"tap": TAP, "stream": "orders", "storage_options": lend(spark, options)}
 arrivals = spark.readStream.format("singerlake").options(**given).load(root)
 query = (
     arrivals.writeStream.format("json")
@@ -66,6 +71,23 @@ for path in files:
     if leaks(path.read_bytes()):
         print("found in", path)
 spark.stop()
+"""
+
+
+HOOK = """
+import os, pickle
+from pathlib import Path
+from uuid import uuid4
+from pyspark import cloudpickle
+
+def kept(dumps):
+    def keep(*args, **named):
+        data = dumps(*args, **named)
+        Path(os.environ["PICKLES"], f"{os.getpid()}-{uuid4().hex}").write_bytes(data)
+        return data
+    return keep
+
+pickle.dumps, cloudpickle.dumps = kept(pickle.dumps), kept(cloudpickle.dumps)
 """
 
 
@@ -102,8 +124,11 @@ def test_a_secret_in_storage_options_is_in_nothing_that_spark_jobs_write(
     row = Line(SUITE, "planted in the storage options of Spark jobs", THIS)
     bucket = moto_server.new_bucket()
     root = f"s3://{bucket}/lake"
-    run = Run(tmp_path / "run", {"PYTHONPATH": str(Path(__file__).parents[2])})
-    for name in ("events", "local"):
+    (tmp_path / "hook").mkdir()
+    (tmp_path / "hook" / "sitecustomize.py").write_text(HOOK)
+    folder = tmp_path / "run"
+    run = Run(folder, {"PYTHONPATH": str(Path(__file__).parents[2])})
+    for name in ("events", "local", "pickles"):
         (run.folder / name).mkdir()
     conf = {
         "spark.eventLog.enabled": "true",
@@ -121,6 +146,8 @@ def test_a_secret_in_storage_options_is_in_nothing_that_spark_jobs_write(
     for _ in range(2):  # so that there is something to merge
         config = ("--config", str(tmp_path / "config.json"))
         assert run("target_singerlake", *config, given=SAMPLE.read_bytes()) == 0, run.printed
+    run.env["PYTHONPATH"] += f":{tmp_path / 'hook'}"
+    run.env["PICKLES"] = str(folder / "pickles")
     watch = Watch(run.folder)
     watch.start()
     try:
@@ -131,10 +158,15 @@ def test_a_secret_in_storage_options_is_in_nothing_that_spark_jobs_write(
     assert watch.found == set()
     told = list(run.printed.values())[-1]
     assert b"searched True" in told
+    assert b"rows True" in told
+    pickled = {path.name.partition("-")[0] for path in (folder / "pickles").iterdir()}
+    assert len(pickled) > 3, "the driver, what plans, and what reads"
     assert b"found in" not in told
     log = b"".join(data for where, data in run.written() if "/events/" in where)
     assert b"SparkListenerSQLExecutionStart" in log
     assert b"SparkListenerTaskEnd" in log
+    assert b"CreateTempViewUsing" in log
+    assert b"an-agent" not in log, "nothing of the options, be it a secret or not"
     for where, data in (*run.written(), *objects(moto_server, bucket)):
         row.runs += 1
         assert leaks(data) == [], where

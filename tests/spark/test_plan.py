@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql.datasource import EqualTo, GreaterThan
 from pyspark.sql.types import StructType
 
+from singerlake.errors import ConfigError
 from singerlake.format import document
 from singerlake.format.manifest import FAN_OUT, File, Manifest
 from singerlake.lake import commit, snapshot
@@ -86,13 +87,27 @@ def test_partitions_of_the_largest_size_are_even_too(count: int, kilobytes: int)
 
 def test_a_plan_shows_no_files_and_no_secrets() -> None:
     options = read_options.parse(
-        {"path": "s3://b", "tap": "t", "stream": "s", "storage_options": '{"secret": "hush"}'}
+        {"path": "s3://b", "tap": "t", "stream": "s", "storage_options": '{"proxy": "hush"}'}
     )
     assert "hush" not in repr(options)
-    source = SingerlakeSource({"path": "s3://b", "storage_options": '{"secret": "hush"}'})
+    source = SingerlakeSource({"path": "s3://b", "storage_options": '{"proxy": "hush"}'})
     assert "hush" not in repr(source)
     [partition] = plan.pack([file(1)], options.selection(), 1 << 20, 1)
     assert repr(partition) == "FilesPartition(1 files)"
+
+
+def test_a_source_with_a_secret_in_its_options_is_not_made_and_so_not_pickled() -> None:
+    with pytest.raises(ConfigError, match=r"holds secret word for word.*lend\(spark") as told:
+        SingerlakeSource({"path": "s3://b", "storage_options": '{"secret": "hush"}'})
+    assert "hush" not in str(told.value)
+    SingerlakeSource({"path": "s3://b", "storage_options": '{"secret": {"from_env": "HUSH"}}'})
+
+
+def test_an_address_with_a_password_is_refused_before_it_is_in_a_plan() -> None:
+    given = {"path": "ftp://me:hush@host/lake", "tap": "t", "stream": "s"}
+    with pytest.raises(ConfigError, match="ftp://host/lake: a user and password") as told:
+        read_options.parse(given)
+    assert "hush" not in str(told.value)
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -15,8 +14,6 @@ from pyspark.sql import SparkSession
 from singerlake.errors import ConfigError
 from singerlake.spark import session
 from singerlake.spark.session import DEFAULTS, java_home, prepare_environment
-from tests.servers import S3Server
-from tests.spark.lakes import land, record_line, schema_line
 
 PROGRAM = """
 from singerlake.spark import session
@@ -49,55 +46,6 @@ def test_a_session_without_java_home(tmp_path: Path) -> None:
         timeout=280,
     )
     assert ran.stdout.split() == ["10", "UTC"], ran.stderr
-
-
-VIEWS = """
-import json, sys
-from singerlake.spark import read_stream, session
-from tests.spark.lakes import STREAM, TAP
-root, log, options = sys.argv[1:]
-logging = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": "file://" + log}
-spark = session(master="local[1]", **logging, **{"spark.eventLog.compress": "false"})
-read_stream(
-    spark, root, TAP, STREAM, storage_options=json.loads(options)
-).createOrReplaceTempView("seen")
-spark.sql(
-    f"create temporary view made using singerlake options "
-    f"(path '{root}', tap '{TAP}', stream '{STREAM}', storage_options '{options}')"
-)
-print(spark.sql("select (select count(*) from seen) + (select count(*) from made)").first()[0])
-spark.stop()
-"""
-
-
-@pytest.mark.slow
-def test_storage_options_of_a_view_stay_out_of_the_event_log(
-    moto_server: S3Server, tmp_path: Path
-) -> None:
-    """By itself Spark hides an option only if a word such as `secret` or `token` is in it."""
-    lake, log = f"s3://{moto_server.new_bucket()}/lake", tmp_path / "log"
-    given = moto_server.storage_options()
-    land(lake, [schema_line({"id": {"type": "integer"}}), record_line({"id": 1})], **given)
-    log.mkdir()
-    credentials = {
-        "AWS_ACCESS_KEY_ID": given["key"],
-        "AWS_SECRET_ACCESS_KEY": given["secret"],
-        "AWS_ENDPOINT_URL": given["client_kwargs"]["endpoint_url"],
-    }
-    options = json.dumps({"config_kwargs": {"user_agent_extra": "hush"}})
-    ran = subprocess.run(
-        [sys.executable, "-c", VIEWS, lake, str(log), options],
-        env={**os.environ, **credentials},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=280,
-    )
-    assert ran.stdout.split() == ["2"], ran.stderr
-    logged = "".join(path.read_text() for path in log.rglob("*") if path.is_file())
-    assert "createOrReplaceTempView" in logged
-    assert "CreateTempViewUsing" in logged
-    assert "hush" not in logged
 
 
 def test_an_installed_java_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

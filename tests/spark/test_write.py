@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from singerlake import check, open_lake
-from singerlake.spark import read_stream
+from singerlake.spark import lend, read_stream
 from tests.servers import S3Server
 from tests.spark.lakes import STREAM, TAP, land, record_line, rows, schema_line
 
@@ -116,11 +116,9 @@ def test_message_columns_and_metadata(spark: SparkSession, tmp_path: Path) -> No
 
 
 def test_to_an_object_store(spark: SparkSession, seaweedfs: S3Server) -> None:
-    import json
-
     root = f"s3://{seaweedfs.new_bucket()}/lake"
     options = seaweedfs.storage_options()
-    save(spark.range(10), root, storage_options=json.dumps(options))
+    save(spark.range(10), root, storage_options=lend(spark, options))
     df = read_stream(spark, root, TAP, STREAM, storage_options=options)
     assert df.count() == 10
 
