@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from dataclasses import asdict
 from datetime import datetime, timezone
@@ -20,6 +19,7 @@ from singerlake.cli.root import Root, root_arguments
 from singerlake.errors import ConfigError
 from singerlake.lake import Lake, clock
 from singerlake.lake import check as run_check
+from singerlake.lake.spool import temporary_folder
 
 if TYPE_CHECKING:
     from singerlake.site.build import Built
@@ -166,7 +166,7 @@ def serve(
 
     found = root.lake()
     checked = _checked(found, check, None)
-    with tempfile.TemporaryDirectory(prefix="singerlake-", ignore_cleanup_errors=True) as folder:
+    with temporary_folder() as folder:
 
         def rebuild() -> None:
             newest = checked if check_report is None else _checked(found, False, check_report)

@@ -15,7 +15,7 @@ import msgspec
 
 from singerlake.errors import BadMessage
 from singerlake.format import message, times
-from singerlake.format.nesting import DEEPEST_LINE, is_deep_line
+from singerlake.format.nesting import has_room_for_depth, is_deep_line
 
 _Decoder = msgspec.json.Decoder[Any]
 _Time = Annotated[datetime, msgspec.Meta(tz=True)]
@@ -69,10 +69,8 @@ class RecordDecoder:
         lines = block.split(b"\n")
         if not lines[-1]:
             lines.pop()
-        # Mostly no line is long enough, which the longest of them tells at once.
-        if len(max(lines, key=len, default=b"")) > 2 * DEEPEST_LINE and any(
-            map(is_deep_line, lines)
-        ):
+        longest = len(max(lines, key=len, default=b""))
+        if has_room_for_depth(block, longest) and any(map(is_deep_line, lines)):
             return None
         try:
             if not block.isascii():

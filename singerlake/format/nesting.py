@@ -14,6 +14,8 @@ DEEPEST_LINE = 512
 """Levels of a line, its own braces included: the same for every Python that reads the lake. Up to
 3.11 a parser's levels and its callers' frames share one limit of a thousand."""
 
+_ARRAY, _OBJECT = len("[]"), len('{"":}')  # a level's fewest bytes, but for an object with nothing
+_SPARSE = 256  # bytes from one mark to the next, from where to look for each is quicker than to count
 _PORTION = 64 * 1024
 _STEPS = {ord("{"): 1, ord("["): 1, ord("}"): -1, ord("]"): -1}
 _OTHERS = bytes(set(range(256)) - _STEPS.keys())
@@ -34,12 +36,40 @@ def is_too_deep(value: object) -> bool:
     return True
 
 
+def has_room_for_depth(lines: bytes, longest: int) -> bool:
+    """Whether one of these lines of JSON, the longest of so many bytes, can be a deep one.
+
+    Mostly none is long enough: a level takes some bytes, and more where it is no array. And in
+    most lines arrays are few, so that to look for them is far quicker than to count braces.
+    """
+    if longest < (DEEPEST_LINE + 1) * _ARRAY:
+        return False
+    missing = DEEPEST_LINE * _OBJECT + _ARRAY - longest
+    arrays = -(-missing // (_OBJECT - _ARRAY))
+    return arrays < 2 or _are_close(lines, b"[", arrays, longest)
+
+
+def _are_close(text: bytes, mark: bytes, count: int, within: int) -> bool:
+    """Whether so many marks stand within so many bytes; yes also where there are very many."""
+    found: list[int] = []
+    most = count + len(text) // _SPARSE
+    at = text.find(mark)
+    while at >= 0 and len(found) < most:
+        found.append(at)
+        at = text.find(mark, at + 1)
+    if at >= 0:
+        return True
+    return any(last - first < within for first, last in zip(found, found[count - 1 :]))
+
+
 def is_deep_line(line: bytes) -> bool:
     """Whether a line of JSON has more levels than `DEEPEST_LINE`; of other lines it says nothing.
 
     Measured without a parser, and only where there are brackets enough.
     """
-    if len(line) <= 2 * DEEPEST_LINE or line.count(b"{") + line.count(b"[") <= DEEPEST_LINE:
+    if not has_room_for_depth(line, len(line)):
+        return False
+    if line.count(b"{") + line.count(b"[") <= DEEPEST_LINE:
         return False
     # Without the escapes every quote begins or ends a string.
     plain = line.replace(b"\\\\", b"").replace(b'\\"', b"")

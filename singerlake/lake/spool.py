@@ -36,12 +36,14 @@ WAITING = 16 * 1024 * 1024
 
 
 def temporary_folder(within: Path | None = None) -> tempfile.TemporaryDirectory[str]:
-    """A new folder in this one, or in the system's; it goes when it is closed.
+    """A new folder in this one, or in the system's; it goes, as far as it can, when it is closed.
 
     Raises `ConfigError` where there is no place for one.
     """
     try:
-        return tempfile.TemporaryDirectory(prefix="singerlake-", dir=within)
+        return tempfile.TemporaryDirectory(
+            prefix="singerlake-", dir=within, ignore_cleanup_errors=True
+        )
     except OSError as error:
         raise ConfigError(
             f"no temporary folder can be made ({error}): let "

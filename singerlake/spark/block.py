@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from singerlake.format.nesting import DEEPEST_LINE, is_deep_line
+from singerlake.format.nesting import DEEPEST_LINE, has_room_for_depth, is_deep_line
 from singerlake.spark.activation import ACTIVATE_VERSION
 from singerlake.spark.column import Members, column
 from singerlake.spark.json_text import MISFIT
@@ -22,6 +22,7 @@ from singerlake.spark.types import LONG, TIMESTAMP
 from singerlake.spark.wanted import ROW_TYPES, Rows, Wanted, about_row
 
 _FEED, _RETURN, _OPEN, _CLOSE = b"\n\r{}"
+_CURLY = np.uint8(ord("{") ^ ord("["))  # the bit that makes a bracket curly
 _ENVELOPE = {
     name: (about_row(f"_{name}"), column(kind, ROW_TYPES[about_row(f"_{name}")]))
     for name, kind in (("version", LONG), ("time_extracted", TIMESTAMP))
@@ -120,6 +121,13 @@ def _lines_of_objects(block: bytes) -> int | None:
     if not ((before == _CLOSE).all() and (bytes_[feeds + 1] == _OPEN).all()):
         return None
     longest = np.diff(feeds, prepend=-1, append=bytes_.size).max()
-    if longest > 2 * DEEPEST_LINE and any(map(is_deep_line, block.split(b"\n"))):
+    crowded = has_room_for_depth(block, int(longest)) and _is_crowded(bytes_, longest)
+    if crowded and any(map(is_deep_line, block.split(b"\n"))):
         return None
     return int(feeds.size) + 1
+
+
+def _is_crowded(block: Any, longest: int) -> bool:
+    """Whether as many brackets as a deep line has are as close together as in the longest line."""
+    opening = np.flatnonzero((block | _CURLY) == _OPEN)
+    return bool((opening[DEEPEST_LINE:] - opening[:-DEEPEST_LINE] < longest).any())

@@ -6,7 +6,6 @@ succeeded reports is ever published: a task may be killed, repeated or run twice
 
 from __future__ import annotations
 
-import tempfile
 import uuid
 from collections.abc import Iterator
 from contextlib import suppress
@@ -22,6 +21,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from singerlake.errors import AlreadyExists
+from singerlake.lake.spool import temporary_folder
 from singerlake.spark import layout
 from singerlake.spark.formats import FORMATS, Sink
 from singerlake.spark.published import PublishedFile, PublishedKeys
@@ -82,7 +82,7 @@ def stage(frame: DataFrame, staging: Staging, since: int, until: int) -> tuple[P
 
 def _write(staging: Staging, schema: Any, batches: Iterator[Any]) -> Iterator[Any]:
     """What a task does: write its rows, and report the files."""
-    with tempfile.TemporaryDirectory(prefix="singerlake-") as folder:
+    with temporary_folder() as folder:
         task = _Task(staging, schema, Path(folder), _partition_id())
         names = [*schema.names, layout.PARTITION]
         for batch in batches:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,7 +21,7 @@ from singerlake.format.manifest import File
 from singerlake.format.origin import Origin
 from singerlake.format.schema import Schema
 from singerlake.lake import uploads
-from singerlake.lake.spool import CHUNK, Spool
+from singerlake.lake.spool import CHUNK, Spool, temporary_folder
 from singerlake.spark import encode
 from singerlake.spark import options as read_options
 from singerlake.store import Store, open_store
@@ -112,7 +111,7 @@ class TaskFiles:
     def __init__(self, job: WriteJob, partition: int) -> None:
         self._uploaded: list[File] = []
         self._job, self._partition = job, partition
-        self._folder = tempfile.TemporaryDirectory(prefix="singerlake-")
+        self._folder = temporary_folder()
         self._spool: Spool | None = None
         self._summary, self._buffer = Summary(), bytearray()
         self._number = 0

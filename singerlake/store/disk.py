@@ -146,7 +146,7 @@ def walk(folder: Path, prefix: str) -> Iterator[Listed]:
         else:
             with contextlib.suppress(FileNotFoundError):  # deleted while we walked
                 stat = entry.stat()
-                yield Listed(key, stat.st_size, _moment(stat.st_mtime), listed_version(stat))
+                yield Listed(key, stat.st_size, moment(stat.st_mtime), listed_version(stat))
 
 
 def _last_first(folder: Path, prefix: str) -> list[tuple[str, os.DirEntry[str]]]:
@@ -158,7 +158,7 @@ def _last_first(folder: Path, prefix: str) -> list[tuple[str, os.DirEntry[str]]]
 _LATEST = datetime(9999, 12, 31, tzinfo=timezone.utc).timestamp()
 
 
-def _moment(seconds: float) -> datetime:
+def moment(seconds: float) -> datetime:
     """The nearest moment from 1970 to 9999: a file's time can be set to anything."""
     return datetime.fromtimestamp(min(max(seconds, 0.0), _LATEST), timezone.utc)
 

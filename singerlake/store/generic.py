@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 import fsspec
 
 from singerlake.errors import AlreadyExists, BadLocation, Changed, NotFound
+from singerlake.store import disk
 from singerlake.store.base import Listed, Promise, Store, Stored
 from singerlake.store.generic_errors import explained
 from singerlake.store.keys import check_key, check_prefix, is_hidden
@@ -219,7 +220,7 @@ def _modified(info: Mapping[str, Any]) -> datetime:
     if isinstance(value, str):
         value = datetime.fromisoformat(value.replace("Z", "+00:00"))
     if not isinstance(value, datetime):
-        return datetime.fromtimestamp(float(value), timezone.utc)
+        return disk.moment(float(value))
     return value if value.tzinfo else value.replace(tzinfo=timezone.utc)
 
 

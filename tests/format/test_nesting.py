@@ -54,6 +54,28 @@ def test_a_record_has_the_same_limit_whatever_reads_it(
             read(deeper)
 
 
+@given(st.lists(st.booleans(), min_size=1, max_size=12), st.integers(0, 600), st.booleans())
+def test_no_deep_line_is_overlooked_however_few_bytes_it_takes(
+    kinds: list[bool], beside: int, empty: bool
+) -> None:
+    """Levels that are arrays and objects in turns, as short as they can be."""
+    levels = [kinds[number % len(kinds)] for number in range(DEEPEST_LINE)]
+    begin = b"".join(b"[" if array else b'{"":' for array in levels)
+    end = b"".join(b"]" if array else b"}" for array in reversed(levels))
+    deep = begin + (b"{}" if empty else b"[]") + end
+    assert _levels(json.loads(deep)) == DEEPEST_LINE + 1
+    assert is_deep_line(deep)
+    others = b'{"a":[]}\n' * beside
+    for lines in (deep, others + deep, deep + b"\n" + others):
+        assert nesting.has_room_for_depth(lines, len(deep))
+
+
+@pytest.mark.parametrize("size", [900, 2000])
+def test_lines_that_cannot_be_deep_are_not_looked_at_one_by_one(size: int) -> None:
+    line = b'{"a":[{"b":[1,2]},{"b":[]}],"c":"%s"}' % (b"." * (size - 40))
+    assert not nesting.has_room_for_depth((line + b"\n") * 500, len(line))
+
+
 def test_many_brackets_side_by_side_or_in_strings_are_not_deep() -> None:
     wide = b"[" + b",".join([b"[{}]"] * 50_000) + b"]"
     text = b'"' + b'\\\\\\"[{' * 50_000 + b'"'

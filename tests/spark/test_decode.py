@@ -172,15 +172,19 @@ def test_a_line_that_is_no_message_is_kept_as_text() -> None:
     ]
 
 
+@pytest.mark.parametrize(("begin", "end"), [("[", "]"), ('{"":', "}"), ('[{"":', "}]")])
 @pytest.mark.parametrize("tolerant", [False, True])
-def test_a_line_that_the_lake_calls_too_deep_is_no_row(tolerant: bool) -> None:
+def test_a_line_that_the_lake_calls_too_deep_is_no_row(
+    tolerant: bool, begin: str, end: str
+) -> None:
     """However deep this Python's parsers go."""
     made = decoder({"a": types.LONG})
     if tolerant:
         made._blocks.rows = lambda *_: None  # type: ignore[method-assign]
     lines = [schema_line({})]
     for levels in (DEEPEST_LINE, DEEPEST_LINE + 1):
-        nested = "[" * (levels - 2) + "]" * (levels - 2)
+        times, odd = divmod(levels - 2, len(end))
+        nested = "[" * odd + begin * times + ("1" if ":" in begin else "") + end * times + "]" * odd
         lines.append(record_line(f'{{"a":1,"b":{nested}}}'))
     [batch] = made.batches(FileFacts("f", {}), [b"\n".join(lines) + b"\n"])
     assert batch.column("a").to_pylist() == [1, None]

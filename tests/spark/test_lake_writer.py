@@ -421,3 +421,12 @@ def test_times_are_written_in_utc(zone: str) -> None:
     for record in records(batch):
         assert record["t"] == text
         assert record["n"] == {"l": [text, None], "m": {"k": text}}
+
+
+def test_an_executor_without_a_temporary_folder_is_told(
+    store: MemoryStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = writer(store)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
+    with pytest.raises(ConfigError, match="TMPDIR"):
+        upload(made, 1)

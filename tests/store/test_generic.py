@@ -129,3 +129,15 @@ def test_bad_options_never_show_a_secret() -> None:
     with pytest.raises(BadLocation) as caught:
         store.read("a")
     assert "hunter" not in str(caught.value) + store.url
+
+
+def test_a_time_that_no_calendar_has_is_the_last_that_one_has(
+    store: FsspecStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def find(_: Any, path: str, **__: Any) -> dict[str, Any]:
+        return {f"{path}/a": {"size": 1, "mtime": 1e18}}
+
+    store.create("a", b"1")
+    monkeypatch.setattr(MEMORY, "find", find)
+    [row] = store.list("")
+    assert row.modified.year == 9999
