@@ -15,7 +15,7 @@ DEEPEST_LINE = 512
 3.11 a parser's levels and its callers' frames share one limit of a thousand."""
 
 _ARRAY, _OBJECT = len("[]"), len('{"":}')  # a level's fewest bytes, but for an object with nothing
-_SPARSE = 256  # bytes from one mark to the next, from where to look for each is quicker than to count
+_SPARSE = 256  # bytes between two marks, from where to find each is quicker than to count all
 _PORTION = 64 * 1024
 _STEPS = {ord("{"): 1, ord("["): 1, ord("}"): -1, ord("]"): -1}
 _OTHERS = bytes(set(range(256)) - _STEPS.keys())
@@ -59,7 +59,9 @@ def _are_close(text: bytes, mark: bytes, count: int, within: int) -> bool:
         at = text.find(mark, at + 1)
     if at >= 0:
         return True
-    return any(last - first < within for first, last in zip(found, found[count - 1 :]))
+    return any(
+        last - first < within for first, last in zip(found, found[count - 1 :], strict=False)
+    )
 
 
 def is_deep_line(line: bytes) -> bool:
