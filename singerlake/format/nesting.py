@@ -69,7 +69,7 @@ def is_deep_line(line: bytes) -> bool:
 
     Measured without a parser, and only where there are brackets enough.
     """
-    if not has_room_for_depth(line, len(line)):
+    if len(line) < (DEEPEST_LINE + 1) * _ARRAY:
         return False
     if line.count(b"{") + line.count(b"[") <= DEEPEST_LINE:
         return False

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +14,8 @@ from pyspark.sql import SparkSession
 from singerlake.errors import ConfigError
 from singerlake.spark.source import register
 from singerlake.store import sealed
+
+_lending = threading.Lock()
 
 
 def lend(spark: SparkSession, storage_options: Mapping[str, Any]) -> str:
@@ -42,6 +46,10 @@ def share(spark: SparkSession) -> bool:
         context = spark.sparkContext
     except PySparkException:
         return False
-    # A new dictionary: another thread may be reading the old one.
-    context.environment = {**context.environment, **sealed.lent()}
+    told = logging.getLogger("py4j")
+    if told.level == logging.NOTSET:
+        told.setLevel(logging.INFO)  # its debug log holds whatever goes to Java
+    with _lending:
+        # A new dictionary: another thread may be reading the old one.
+        context.environment = {**context.environment, **sealed.lent()}
     return True

@@ -17,8 +17,8 @@ from singerlake.spark.moment import parse_time
 from singerlake.spark.types import Numbers
 from singerlake.spark.wanted import FILE_COLUMNS, ROW_COLUMNS
 from singerlake.store import Store, open_store
+from singerlake.store.address import password, public_url
 from singerlake.store.sealed import literal_secrets
-from singerlake.store.secrets import public_url, user_info
 
 METADATA = (*FILE_COLUMNS, *ROW_COLUMNS)
 STANDARD_METADATA = (*FILE_COLUMNS, "_position", "_time_extracted", "_version")
@@ -119,10 +119,10 @@ def parse(options: Mapping[str, str]) -> ReadOptions:
 
 def absolute(root: str) -> str:
     """A local path as it is from every process's folder; a URL stays. Raises `ConfigError`."""
-    if user_info(root):
+    if password(root):
         raise ConfigError(
-            f"{public_url(root)}: a user and password in the address would stand in Spark's plans: "
-            "give them in storage_options"
+            f"{public_url(root)}: a password in the address would stand in Spark's plans: "
+            "give it in storage_options"
         )
     return root if "://" in root else str(Path(root).expanduser().absolute())
 

@@ -15,13 +15,14 @@ import fsspec
 
 from singerlake.errors import AlreadyExists, BadLocation, Changed, NotFound
 from singerlake.store import disk
+from singerlake.store.address import public_url
 from singerlake.store.base import Listed, Promise, Store, Stored
 from singerlake.store.generic_errors import explained
 from singerlake.store.keys import check_key, check_prefix, is_hidden
 from singerlake.store.per_process import PerProcess
 from singerlake.store.probe import warn_weak
 from singerlake.store.sealed import seal, unseal
-from singerlake.store.secrets import public_url, scrub, user_info
+from singerlake.store.secrets import scrub
 from singerlake.store.stream import FileSource, reader
 
 _OWN_FOLDER = ".singerlake-tmp"
@@ -40,15 +41,16 @@ class FsspecStore(Store):
     """
 
     def __init__(self, url: str, storage_options: Mapping[str, Any] | None = None) -> None:
-        self._address = public_url(url)
+        self._url = public_url(url).rstrip("/")
         self._options = seal(storage_options or {})
         self._atomic = url.partition("://")[0] in _ATOMIC
-        password = seal({"credentials": user_info(url)})
-        self._connection = PerProcess(partial(_connect, self._address, password, self._options))
+        address = seal({"address": url})  # sealed where there is a password in it
+        self._hidden = {"address": address, "options": self._options}
+        self._connection = PerProcess(partial(_connect, self._url, address, self._options))
 
     @property
     def url(self) -> str:
-        return self._address.rstrip("/")
+        return self._url
 
     def promise(self) -> Promise:
         return Promise.BEST_EFFORT
@@ -111,7 +113,7 @@ class FsspecStore(Store):
     @contextlib.contextmanager
     def _at(self, key: str, write: bool = False) -> Iterator[tuple[Any, str]]:
         """The file system and the key's path in it; errors are explained."""
-        with explained(f"{self.url}/{key}", self._options, write=write):
+        with explained(f"{self.url}/{key}", self._hidden, write=write):
             fs, root = self._connection.get()
             fs.invalidate_cache()  # another process may have written: no listing of yesterday
             yield fs, f"{root}/{key}".rstrip("/")
@@ -166,17 +168,13 @@ class _ExplainedSource(FileSource):
             return super().fetch(offset, length)
 
 
-def _connect(
-    address: str, password: Mapping[str, Any], sealed: Mapping[str, Any]
-) -> tuple[Any, str]:
-    scheme, separator, path = address.partition("://")
-    url = f"{scheme}{separator}{unseal(password)['credentials']}{path}"
-    options = unseal(sealed)
+def _connect(shown: str, address: Mapping[str, Any], sealed: Mapping[str, Any]) -> tuple[Any, str]:
+    url, options = unseal(address)["address"], unseal(sealed)
     try:
         fs, root = fsspec.url_to_fs(url, **options, skip_instance_cache=True)
     except (TypeError, ValueError, KeyError) as error:  # no cause: it may quote a setting
         told = scrub(f"{type(error).__name__}: {error}", options)
-        raise BadLocation(f"{address}: the URL or storage_options do not work ({told})") from None
+        raise BadLocation(f"{shown}: the URL or storage_options do not work ({told})") from None
     return fs, root.rstrip("/")
 
 

@@ -25,8 +25,10 @@ def explained(where: str, options: Mapping[str, Any], *, write: bool) -> Iterato
     except SingerlakeError:
         raise
     except Exception as error:
-        text = f"{where}: {scrub(f'{type(error).__name__}: {error}', options)}"
-        raise _kind(error, write)(text) from error
+        said = f"{type(error).__name__}: {error}"
+        told = scrub(said, options)
+        # A traceback would show the cause as it is.
+        raise _kind(error, write)(f"{where}: {told}") from (error if told == said else None)
 
 
 _MISSING = (FileNotFoundError, IsADirectoryError, NotADirectoryError)

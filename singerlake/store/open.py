@@ -15,9 +15,9 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from singerlake.errors import BadLocation
+from singerlake.store.address import password, public_url
 from singerlake.store.base import Store
 from singerlake.store.retrying import Retrying
-from singerlake.store.secrets import public_url, user_info
 
 _SECONDS = 120.0  # for a call to a store that has no time limit of its own
 # A URL that lost a slash, as pathlib makes them; a single letter is a drive.
@@ -119,10 +119,10 @@ def _other(scheme: str, url: str, options: Mapping[str, Any]) -> Store:
     from singerlake.store.generic import FsspecStore
     from singerlake.store.time_limited import TimeLimited
 
-    before, slash, _ = user_info(url).partition("/")
-    if slash and "@" not in before:  # fsspec would take what is before it for a port, and say so
+    before, mark, _ = re.split("([/?#]|$)", password(url), maxsplit=1)
+    if mark and "@" not in before:  # fsspec would take what is before it for a port, and say so
         raise BadLocation(
-            f"{public_url(url)}: a password with a slash cannot stand in a URL: give it in "
+            f"{public_url(url)}: a password with / ? or # cannot stand in a URL: give it in "
             "storage_options"
         )
     try:

@@ -100,7 +100,10 @@ def explained(where: str, options: Mapping[str, Any], *, write: bool) -> Iterato
             ) from None
         if isinstance(error, _NO_ANSWER):
             kind = OutcomeUnknown if write else Unavailable
-            raise kind(f"{where}: no answer ({_text(error, options)})") from error
+            told = _text(error, options)
+            # A traceback would show the cause as it is.
+            cause = error if str(error) in told else None
+            raise kind(f"{where}: no answer ({told})") from cause
         if isinstance(error, _BAD_SETTINGS):
             raise BadLocation(
                 f"{where}: storage_options do not work ({_text(error, options)})"

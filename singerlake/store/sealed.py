@@ -14,45 +14,60 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from singerlake.errors import BadLocation
+from singerlake.store.address import password
 
 _REFERENCE = "from_env"
 _OURS = "SINGERLAKE_LENT_"
-_SECRET_NAME = re.compile(r"secret|password|passphrase|token|key|sas|credential|connection", re.I)
+_SECRET_NAME = re.compile(
+    r"secret|password|passwd|pwd|pass_?phrase|token|\btok\b|key|sas|credential|connection|auth"
+    r"|cookie|header",
+    re.I,
+)
 
 _names: dict[str, str] = {}
 _values: dict[str, str] = {}
 
+Change = Callable[[str, Any, bool], Any]
+"""What to put in the place of a text, or of a reference, at this path; whether it is secret."""
+
 
 def seal(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options with a reference in the place of every secret; those that are there stay."""
-    return _changed(options, lambda path, value: {_REFERENCE: _name_for(value)})
+
+    def change(path: str, value: Any, secret: bool) -> Any:
+        literal = secret and isinstance(value, str)
+        return {_REFERENCE: _name_for(value)} if literal else value
+
+    return _changed(options, change)
 
 
 def unseal(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options with what their references stand for. Raises `BadLocation`."""
-    return {name: _resolved(value, str(name)) for name, value in options.items()}
+
+    def change(path: str, value: Any, secret: bool) -> Any:
+        return value if isinstance(value, str) else _resolved(value[_REFERENCE], path)
+
+    return _changed(options, change)
 
 
 def literal_secrets(options: Mapping[str, Any]) -> list[str]:
     """The names of the options that hold a secret word for word."""
-    found: list[str] = []
-    _changed(options, lambda path, value: found.append(path))
-    return found
+    return [path for path, value in _secrets(options) if isinstance(value, str)]
+
+
+def secret_values(options: Mapping[str, Any]) -> Iterator[str]:
+    """Every secret of the options, sealed or not, that this process knows."""
+    for _, value in _secrets(options):
+        found = value if isinstance(value, str) else _value_of(value[_REFERENCE])
+        if found:
+            yield found
+            if in_url := password(found):
+                yield in_url.rpartition("@")[0].partition(":")[2]
 
 
 def lent() -> dict[str, str]:
     """The environment in which another process can unseal what this one has sealed."""
     return dict(_values)
-
-
-def secret_values(options: Mapping[str, Any]) -> Iterator[str]:
-    """Every secret of the options, sealed or not, that this process knows."""
-    found: list[str] = []
-    _changed(options, lambda path, value: found.append(value))
-    yield from found
-    for name in _references(options):
-        if value := _values.get(name) or os.environ.get(name):
-            yield value
 
 
 def _name_for(secret: str) -> str:
@@ -62,32 +77,12 @@ def _name_for(secret: str) -> str:
     return name
 
 
-def _changed(
-    options: Mapping[str, Any],
-    change: Callable[[str, str], Any],
-    path: str = "",
-    inside: bool = False,
-) -> dict[str, Any]:
-    """A copy with `change(path, value)` for each secret text that is no reference."""
-    copy: dict[str, Any] = {}
-    for name, value in options.items():
-        where = f"{path}{name}"
-        secret = inside or bool(_SECRET_NAME.search(str(name)))
-        if isinstance(value, Mapping) and _reference(value) is None:
-            copy[name] = _changed(value, change, f"{where}.", secret)
-        else:
-            is_text = secret and isinstance(value, str) and value
-            copy[name] = change(where, value) if is_text else value
-    return copy
+def _value_of(name: str) -> str | None:
+    return _values.get(name) or os.environ.get(name)
 
 
-def _resolved(value: Any, path: str) -> Any:
-    if not isinstance(value, Mapping):
-        return value
-    name = _reference(value)
-    if name is None:
-        return {key: _resolved(each, f"{path}.{key}") for key, each in value.items()}
-    found = _values.get(name) or os.environ.get(name)
+def _resolved(name: str, path: str) -> str:
+    found = _value_of(name)
     if found:
         return found
     if name.startswith(_OURS):
@@ -103,14 +98,40 @@ def _resolved(value: Any, path: str) -> Any:
     )
 
 
-def _references(options: Mapping[str, Any]) -> Iterator[str]:
-    for value in options.values():
-        if isinstance(value, Mapping):
-            name = _reference(value)
-            yield from _references(value) if name is None else (name,)
+def _secrets(options: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """The secret texts and the references, each with its path."""
+    found: list[tuple[str, Any]] = []
+
+    def note(path: str, value: Any, secret: bool) -> Any:
+        if secret or not isinstance(value, str):
+            found.append((path, value))
+
+    _changed(options, note)
+    return found
 
 
-def _reference(value: Mapping[str, Any]) -> str | None:
-    """The variable's name, where the value is a reference."""
-    name = value.get(_REFERENCE)
-    return name if len(value) == 1 and isinstance(name, str) else None
+def _changed(options: Mapping[str, Any], change: Change) -> dict[str, Any]:
+    return {
+        name: _each(value, str(name), _is_secret(name), change) for name, value in options.items()
+    }
+
+
+def _each(value: Any, path: str, inside: bool, change: Change) -> Any:
+    """A copy of the value with every text and reference in it changed."""
+    if isinstance(value, str):
+        return change(path, value, bool(value) and (inside or bool(password(value))))
+    if isinstance(value, Mapping):
+        if len(value) == 1 and isinstance(value.get(_REFERENCE), str):
+            return change(path, value, True)
+        return {
+            name: _each(inner, f"{path}.{name}", inside or _is_secret(name), change)
+            for name, inner in value.items()
+        }
+    if isinstance(value, (list, tuple)):
+        inner = [_each(each, path, inside, change) for each in value]
+        return inner if isinstance(value, list) else tuple(inner)
+    return value
+
+
+def _is_secret(name: object) -> bool:
+    return bool(_SECRET_NAME.search(str(name)))

@@ -105,9 +105,11 @@ def test_a_source_with_a_secret_in_its_options_is_not_made_and_so_not_pickled() 
 
 def test_an_address_with_a_password_is_refused_before_it_is_in_a_plan() -> None:
     given = {"path": "ftp://me:hush@host/lake", "tap": "t", "stream": "s"}
-    with pytest.raises(ConfigError, match="ftp://host/lake: a user and password") as told:
+    with pytest.raises(ConfigError, match="ftp://host/lake: a password") as told:
         read_options.parse(given)
     assert "hush" not in str(told.value)
+    for address in ("abfs://container@account/lake", "sftp://me@host/lake"):
+        assert read_options.parse({**given, "path": address}).root == address
 
 
 @pytest.fixture(scope="module")

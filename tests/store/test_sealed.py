@@ -7,13 +7,14 @@ import os
 import pickle
 import subprocess
 import sys
+import traceback
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from singerlake.errors import BadLocation
+from singerlake.errors import BadLocation, StoreError
 from singerlake.store import open_store, sealed
 from singerlake.store.generic import FsspecStore
 from singerlake.store.secrets import scrub
@@ -31,7 +32,7 @@ GIVEN: dict[str, Any] = {
 names = st.text(max_size=8) | st.sampled_from(["key", "secret", "from_env", "token", "path"])
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),
-    lambda inner: st.dictionaries(names, inner, max_size=3),
+    lambda inner: st.dictionaries(names, inner, max_size=3) | st.lists(inner, max_size=3),
     max_leaves=8,
 )
 
@@ -46,6 +47,40 @@ def test_every_secret_is_replaced_and_nothing_else() -> None:
     assert found["token"] == {"from_env": "LAKE_TOKEN"}
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {name: "hunter2"}
+        for name in (
+            "account_key",
+            "sas_token",
+            "connection_string",
+            "private_key",
+            "passwd",
+            "pwd",
+            "pass_phrase",
+            "tok",
+            "auth",
+            "Authorization",
+        )
+    ]
+    + [
+        {"client_kwargs": {"headers": {"X-My": "hunter2"}}},
+        {"auth": ("me", "hunter2")},
+        {"credential": [{"user": "hunter2"}]},
+        {"client_kwargs": {"endpoint_url": "http://me:hunter2@host:9000"}},
+        {"config_kwargs": {"proxies": {"https": "http://me:hunter2@proxy"}}},
+    ],
+    ids=str,
+)
+def test_secrets_are_known_by_many_names_and_in_lists_and_urls(options: dict[str, Any]) -> None:
+    found = sealed.seal(options)
+    assert "hunter2" not in repr(found)
+    assert sealed.literal_secrets(options) != []
+    assert sealed.unseal(found) == options
+    assert "hunter2" not in scrub("no hunter2 here, and no http://me:hunter2@host", options)
+
+
 def test_what_is_sealed_is_unsealed_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAKE_TOKEN", "hunter5")
     assert sealed.unseal(sealed.seal(GIVEN)) == {**GIVEN, "token": "hunter5"}
@@ -56,7 +91,7 @@ def test_any_options_come_back_and_are_sealed_once(options: dict[str, Any]) -> N
     once = sealed.seal(options)
     assert sealed.seal(once) == once
     assert sealed.literal_secrets(once) == []
-    if not list(sealed._references(options)):
+    if not any(isinstance(value, dict) for _, value in sealed._secrets(options)):
         assert sealed.unseal(once) == options
 
 
@@ -84,7 +119,7 @@ def test_a_variable_that_is_not_set_is_named() -> None:
 
 ELSEWHERE = """
 import pickle, sys
-from singerlake.errors import BadLocation
+from singerlake.errors import BadLocation, StoreError
 store = pickle.loads(sys.stdin.buffer.read())
 try:
     print(store._connection.get()[0].storage_options)
@@ -126,3 +161,34 @@ def test_a_password_in_a_url_is_not_pickled_and_is_used(monkeypatch: pytest.Monk
     monkeypatch.setattr("fsspec.url_to_fs", url_to_fs)
     pickle.loads(pickle.dumps(store))._connection.get()
     assert asked == ["ftp://me:hunter2@host:21/lake"]
+
+
+@pytest.mark.parametrize(
+    "url", ["abfs://container@account.dfs.core.windows.net/lake", "sftp://me@host/lake"]
+)
+def test_an_address_without_a_password_goes_to_other_processes_as_it_is(url: str) -> None:
+    address = FsspecStore(url)._connection._make.args[1]  # type: ignore[attr-defined]
+    assert address == {"address": url}
+
+
+def test_the_container_in_an_address_of_azure_is_no_user() -> None:
+    url = "abfs://container@account.dfs.core.windows.net/lake"
+    assert FsspecStore(url).url == url
+
+
+def test_a_cause_that_holds_a_secret_is_not_shown_with_the_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    secret = "hunter" + "2"
+
+    def url_to_fs(url: str, **options: Any) -> tuple[object, str]:
+        raise OSError(f"login with {secret} failed")
+
+    monkeypatch.setattr("fsspec.url_to_fs", url_to_fs)
+    for store in (
+        FsspecStore("ftp://host/lake", {"password": secret}),
+        FsspecStore(f"ftp://me:{secret}@host/lake"),
+    ):
+        with pytest.raises(StoreError) as told:
+            store.read("a")
+        assert secret not in "".join(traceback.format_exception(told.value))

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from singerlake.store.secrets import public_url, scrub, user_info
+from singerlake.store.address import public_url, user_info
+from singerlake.store.secrets import scrub
 
 MESSAGE = "the bucket is not there: check the address"
 
