@@ -66,8 +66,11 @@ def secret_values(options: Mapping[str, Any]) -> Iterator[str]:
 
 
 def lent() -> dict[str, str]:
-    """The environment in which another process can unseal what this one has sealed."""
-    return dict(_values)
+    """The environment in which another process can unseal what this one has sealed.
+
+    Without what no environment can hold.
+    """
+    return {name: value for name, value in _values.items() if "\0" not in value}
 
 
 def _name_for(secret: str) -> str:

@@ -17,6 +17,7 @@ from singerlake import check, open_lake
 from singerlake.format.keys import StreamKeys
 from singerlake.lake import vacuum
 from singerlake.lake.vacuum import VacuumOptions
+from singerlake.spark import lend
 from singerlake.spark.project import project
 from singerlake.spark.published import Settings
 from singerlake.store import s3_requests
@@ -144,7 +145,8 @@ def test_jobs_of_spark(config: dict[str, Any], moto_server: S3Server, spark: Spa
         def write(tasks: int) -> dict[str, int]:
             counts.clear()
             writer = spark.range(10, numPartitions=tasks).write.format("singerlake").mode("append")
-            writer = writer.options(tap=TAP, stream="orders", storage_options=json.dumps(options))
+            lent = lend(spark, options)
+            writer = writer.options(tap=TAP, stream="orders", storage_options=lent)
             writer.save(root)
             return take(counts)
 

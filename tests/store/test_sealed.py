@@ -139,6 +139,11 @@ def elsewhere(store: FsspecStore, environment: dict[str, str]) -> str:
     ).stdout.decode()
 
 
+def test_what_no_environment_can_hold_is_not_lent() -> None:
+    sealed.seal({"secret": "hunter\0"})
+    assert "hunter\0" not in sealed.lent().values()
+
+
 def test_another_process_connects_with_what_it_was_lent_and_tells_what_it_lacks() -> None:
     store = FsspecStore("memory://lake", {"token": "hunter2", "my": {"key": "hunter3"}})
     assert b"hunter" not in pickle.dumps(store)
