@@ -210,7 +210,7 @@ CONTROLS = {
 @pytest.mark.timeout(300)
 def test_each_broken_variant_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     line = Line(SUITE, "controls", "tests/faults/test_crash_points.py -k broken")
-    for name, control in CONTROLS.items():
+    for name, control in itertools.islice(CONTROLS.items(), scaled(5, None)):
         monkeypatch.setattr(manifests, "FAN_OUT", control.setting.fan_out)
         seen = control.violation()
         assert seen is not None, name

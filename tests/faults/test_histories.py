@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import time
 from collections.abc import Iterable
 from typing import Any
@@ -87,7 +88,7 @@ CONTROLS: dict[variant.Broken, set[str]] = {
 @pytest.mark.timeout(300)
 def test_each_broken_variant_is_seen() -> None:
     line = Line(SUITE, "controls", "tests/faults/test_histories.py -k broken")
-    for broken, kinds in CONTROLS.items():
+    for broken, kinds in itertools.islice(CONTROLS.items(), scaled(2, None)):
         began, seen = time.monotonic(), ""
         try:
             with broken():
