@@ -32,8 +32,8 @@ demo: setup ## See it work: land a sample in build/demo, look at it, replay it, 
 browser: setup ## Find a browser for the tests of pages, or install one
 	@$(BIN)/python -m tests.site.browser
 
-test: setup browser ## Run all tests, on four workers: they wait as often as they work
-	@$(BIN)/pytest -q -n 4 --dist worksteal
+test: setup browser ## Run all tests, on five workers: they wait as often as they work
+	@$(BIN)/pytest -q -n 5 --dist worksteal
 
 test-quick: setup ## Run the tests that take less than a few seconds each
 	@$(BIN)/pytest -q -n 2 -m 'not slow'
