@@ -15,7 +15,7 @@ DEEPEST_LINE = 512
 3.11 a parser's levels and its callers' frames share one limit of a thousand."""
 
 _ARRAY, _OBJECT = len("[]"), len('{"":}')  # a level's fewest bytes, but for an object with nothing
-_SPARSE = 256  # bytes between two marks, from where to find each is quicker than to count all
+_SPARSE = 256  # bytes between two arrays, from where to find each is quicker than to count all
 _PORTION = 64 * 1024
 _STEPS = {ord("{"): 1, ord("["): 1, ord("}"): -1, ord("]"): -1}
 _OTHERS = bytes(set(range(256)) - _STEPS.keys())
@@ -46,17 +46,17 @@ def has_room_for_depth(lines: bytes, longest: int) -> bool:
         return False
     missing = DEEPEST_LINE * _OBJECT + _ARRAY - longest
     arrays = -(-missing // (_OBJECT - _ARRAY))
-    return arrays < 2 or _are_close(lines, b"[", arrays, longest)
+    return arrays < 2 or _arrays_are_close(lines, arrays, longest)
 
 
-def _are_close(text: bytes, mark: bytes, count: int, within: int) -> bool:
-    """Whether so many marks stand within so many bytes; yes also where there are very many."""
+def _arrays_are_close(lines: bytes, count: int, within: int) -> bool:
+    """Whether so many begin within so many bytes; yes also where there are very many."""
     found: list[int] = []
-    most = count + len(text) // _SPARSE
-    at = text.find(mark)
+    most = count + len(lines) // _SPARSE
+    at = lines.find(b"[")
     while at >= 0 and len(found) < most:
         found.append(at)
-        at = text.find(mark, at + 1)
+        at = lines.find(b"[", at + 1)
     if at >= 0:
         return True
     return any(
@@ -69,9 +69,8 @@ def is_deep_line(line: bytes) -> bool:
 
     Measured without a parser, and only where there are brackets enough.
     """
-    if len(line) < (DEEPEST_LINE + 1) * _ARRAY:
-        return False
-    if line.count(b"{") + line.count(b"[") <= DEEPEST_LINE:
+    long_enough = len(line) >= (DEEPEST_LINE + 1) * _ARRAY
+    if not long_enough or line.count(b"{") + line.count(b"[") <= DEEPEST_LINE:
         return False
     # Without the escapes every quote begins or ends a string.
     plain = line.replace(b"\\\\", b"").replace(b'\\"', b"")

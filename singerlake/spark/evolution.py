@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from contextlib import suppress
 from datetime import datetime, time, timezone
 from typing import Any
 
@@ -98,10 +99,9 @@ def conformed(batch: Any, schema: Any, was: Type, now: Type) -> Any:
 
 def _converted(column: Any, arrow: Any, was: Type, now: Type) -> Any:
     if not _is_told_anew(was, now):
-        try:
+        # A struct with a new field, say, cannot be cast: value by value, then.
+        with suppress(pa.ArrowNotImplementedError, pa.ArrowInvalid):
             return column if column.type == arrow else column.cast(arrow)
-        except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
-            pass  # Such as a struct with a new field: value by value, then.
     values = column.to_pylist(maps_as_pydicts="strict")
     return pa.array([_told(value, was, now) for value in values], arrow)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import threading
+import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
@@ -93,15 +95,14 @@ def _kept_back(said: list[str]) -> Iterator[None]:
     ours, (reading, writing) = os.dup(2), os.pipe()
     os.dup2(writing, 2)
     os.close(writing)
-    started = threading.Event()
+    # Told through the pipe itself: what was written before the end may be read long after it.
+    end = f"{uuid.uuid4().hex}\n"
 
     def pump() -> None:
         with os.fdopen(reading, errors="replace") as lines, os.fdopen(ours, "w") as out:
+            said.extend(itertools.takewhile(lambda line: not line.endswith(end), lines))
             for line in lines:
-                if started.is_set():
-                    print(line, end="", file=out, flush=True)
-                else:
-                    said.append(line)
+                print(line, end="", file=out, flush=True)
 
     # It lasts as long as Java, which has the other end of the pipe.
     pumping = threading.Thread(target=pump, name="singerlake-stderr", daemon=True)
@@ -113,5 +114,5 @@ def _kept_back(said: list[str]) -> Iterator[None]:
         # Java may have ended, and its last words be under way.
         pumping.join(timeout=1)
         raise
+    os.write(2, end.encode())
     os.dup2(ours, 2)
-    started.set()

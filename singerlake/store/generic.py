@@ -22,7 +22,7 @@ from singerlake.store.keys import check_key, check_prefix, is_hidden
 from singerlake.store.per_process import PerProcess
 from singerlake.store.probe import warn_weak
 from singerlake.store.sealed import seal, unseal
-from singerlake.store.secrets import scrub
+from singerlake.store.secrets import text_of
 from singerlake.store.stream import FileSource, reader
 
 _OWN_FOLDER = ".singerlake-tmp"
@@ -42,11 +42,11 @@ class FsspecStore(Store):
 
     def __init__(self, url: str, storage_options: Mapping[str, Any] | None = None) -> None:
         self._url = public_url(url).rstrip("/")
-        self._options = seal(storage_options or {})
+        options = seal(storage_options or {})
         self._atomic = url.partition("://")[0] in _ATOMIC
         address = seal({"address": url})  # sealed where there is a password in it
-        self._hidden = {"address": address, "options": self._options}
-        self._connection = PerProcess(partial(_connect, self._url, address, self._options))
+        self._hidden = {"address": address, "options": options}
+        self._connection = PerProcess(partial(_connect, self._url, address, options))
 
     @property
     def url(self) -> str:
@@ -173,7 +173,7 @@ def _connect(shown: str, address: Mapping[str, Any], sealed: Mapping[str, Any]) 
     try:
         fs, root = fsspec.url_to_fs(url, **options, skip_instance_cache=True)
     except (TypeError, ValueError, KeyError) as error:  # no cause: it may quote a setting
-        told = scrub(f"{type(error).__name__}: {error}", options)
+        told = text_of(error, options)
         raise BadLocation(f"{shown}: the URL or storage_options do not work ({told})") from None
     return fs, root.rstrip("/")
 

@@ -14,7 +14,7 @@ from singerlake.errors import (
     StoreError,
     Unavailable,
 )
-from singerlake.store.secrets import scrub
+from singerlake.store.secrets import cause, text_of
 
 
 @contextlib.contextmanager
@@ -25,10 +25,8 @@ def explained(where: str, options: Mapping[str, Any], *, write: bool) -> Iterato
     except SingerlakeError:
         raise
     except Exception as error:
-        said = f"{type(error).__name__}: {error}"
-        told = scrub(said, options)
-        # A traceback would show the cause as it is.
-        raise _kind(error, write)(f"{where}: {told}") from (error if told == said else None)
+        text = f"{where}: {text_of(error, options)}"
+        raise _kind(error, write)(text) from cause(error, options)
 
 
 _MISSING = (FileNotFoundError, IsADirectoryError, NotADirectoryError)

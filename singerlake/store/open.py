@@ -119,8 +119,8 @@ def _other(scheme: str, url: str, options: Mapping[str, Any]) -> Store:
     from singerlake.store.generic import FsspecStore
     from singerlake.store.time_limited import TimeLimited
 
-    before, mark, _ = re.split("([/?#]|$)", password(url), maxsplit=1)
-    if mark and "@" not in before:  # fsspec would take what is before it for a port, and say so
+    user = password(url).partition("@")[0]
+    if any(mark in user for mark in "/?#"):  # fsspec would take what is before it for a port
         raise BadLocation(
             f"{public_url(url)}: a password with / ? or # cannot stand in a URL: give it in "
             "storage_options"

@@ -25,7 +25,7 @@ from singerlake.errors import (
     Unavailable,
     Unsupported,
 )
-from singerlake.store.secrets import scrub
+from singerlake.store.secrets import cause, scrub, text_of
 
 _NO_BUCKET = {"NoSuchBucket", "InvalidBucketName"}
 _WRONG_REGION = {
@@ -100,13 +100,11 @@ def explained(where: str, options: Mapping[str, Any], *, write: bool) -> Iterato
             ) from None
         if isinstance(error, _NO_ANSWER):
             kind = OutcomeUnknown if write else Unavailable
-            told = _text(error, options)
-            # A traceback would show the cause as it is.
-            cause = error if str(error) in told else None
-            raise kind(f"{where}: no answer ({told})") from cause
+            told = f"{where}: no answer ({text_of(error, options)})"
+            raise kind(told) from cause(error, options)
         if isinstance(error, _BAD_SETTINGS):
             raise BadLocation(
-                f"{where}: storage_options do not work ({_text(error, options)})"
+                f"{where}: storage_options do not work ({text_of(error, options)})"
             ) from None
         raise
 
@@ -147,7 +145,3 @@ def _refusal(answer: boto.ClientError, where: str, write: bool) -> SingerlakeErr
     if code == "KeyTooLongError":
         return BadName(said)
     return StoreError(said)
-
-
-def _text(error: BaseException, options: Mapping[str, Any]) -> str:
-    return scrub(f"{type(error).__name__}: {error}", options)

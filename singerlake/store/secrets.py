@@ -12,6 +12,16 @@ SHORTEST = 4
 """Characters of a secret: blotting out fewer would blot out half of every message."""
 
 
+def text_of(error: BaseException, options: Mapping[str, Any]) -> str:
+    """The error's kind and text, without secrets."""
+    return scrub(f"{type(error).__name__}: {error}", options)
+
+
+def cause(error: Exception, options: Mapping[str, Any]) -> Exception | None:
+    """The error as the cause of another; None where a traceback would show a secret with it."""
+    return error if scrub(str(error), options) == str(error) else None
+
+
 def scrub(text: str, options: Mapping[str, Any]) -> str:
     """The text with every secret of the options, and every user info in a URL, blotted out."""
     known = (value for value in secret_values(options) if len(value) >= SHORTEST)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -34,6 +35,15 @@ HEAP = "Invalid maximum heap size: -Xmxabc\nError: Could not create the Java Vir
 def child(text: str, wait: float = 0) -> subprocess.Popen[bytes]:
     program = f"import sys, time; time.sleep({wait}); sys.stderr.write({text!r} + chr(10))"
     return subprocess.Popen([sys.executable, "-c", program])
+
+
+def heard(text: str, capfd: pytest.CaptureFixture[str]) -> str:
+    """All that came to stderr until the text did."""
+    err, patience = "", time.monotonic() + 10
+    while text not in err and time.monotonic() < patience:
+        time.sleep(0.05)
+        err += capfd.readouterr().err
+    return err
 
 
 @pytest.mark.parametrize(
@@ -69,11 +79,17 @@ def test_what_java_says_later_is_heard(capfd: pytest.CaptureFixture[str]) -> Non
         child("a banner").wait()
         java = child("out of memory", wait=0.5)
     java.wait()
-    err, patience = "", time.monotonic() + 10
-    while "out of memory" not in err and time.monotonic() < patience:
-        time.sleep(0.05)
-        err += capfd.readouterr().err
-    assert err == "out of memory\n"
+    assert heard("out of memory", capfd) == "out of memory\n"
+
+
+def test_what_java_said_before_is_kept_back_however_late_it_is_read(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    with starting("foo"):
+        java = child("out of memory", wait=0.5)
+        os.write(2, b"a banner\n" * 7000)  # nearly all that a pipe holds
+    java.wait()
+    assert heard("out of memory", capfd) == "out of memory\n"
 
 
 def test_a_failed_job_is_told_from_a_finding() -> None:
