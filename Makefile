@@ -3,6 +3,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# uv takes a third of pip's time; pip goes where only its own configuration knows an index.
+PINNED := --constraint constraints.txt --editable '.[dev,docs,spark]'
 PACKAGES := $(wildcard singerlake target_singerlake tap_singerlake)
 
 .DEFAULT_GOAL := help
@@ -21,8 +23,8 @@ setup: $(VENV)/.ready ## Create .venv with the pinned dependencies (other target
 $(VENV)/.ready: pyproject.toml constraints.txt
 	@echo "Setting up $(VENV) …"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install -qq --upgrade pip
-	@$(BIN)/python -m pip install -qq --constraint constraints.txt --editable '.[dev,docs,spark]'
+	@$(BIN)/python -m pip install -qq --upgrade --constraint constraints.txt pip uv
+	@$(BIN)/uv pip install -q --python $(BIN)/python $(PINNED) || $(BIN)/python -m pip install -qq $(PINNED)
 	@touch $@
 
 demo: setup ## See it work: land a sample in build/demo, look at it, replay it, load it in Spark
@@ -79,7 +81,7 @@ bench: setup ## Measure: requests and time per commit, records per second
 
 lock: ## Pin every dependency anew in constraints.txt, for all supported Pythons
 	@test -x $(VENV)-lock/bin/python || $(PYTHON) -m venv $(VENV)-lock
-	@$(VENV)-lock/bin/python -m pip install -qq --upgrade pip uv
+	@$(VENV)-lock/bin/python -m pip install -qq --upgrade --constraint constraints.txt pip uv
 	@$(VENV)-lock/bin/uv pip compile --quiet --upgrade --universal --python-version 3.10 --all-extras \
 		--no-annotate --no-emit-index-url --custom-compile-command 'make lock' \
 		--output-file constraints.txt pyproject.toml

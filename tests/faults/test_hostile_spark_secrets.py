@@ -7,7 +7,9 @@ lives.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import pickle
 import sys
 import threading
@@ -102,14 +104,17 @@ class Watch(threading.Thread):
 
     def run(self) -> None:
         while not self._done.wait(0.2):
-            for path in self._folder.rglob("*"):
-                try:
-                    seen = (str(path), path.stat().st_size)
-                    if seen not in self.searched and path.is_file() and leaks(path.read_bytes()):
-                        self.found.add(str(path))
-                except OSError:  # gone since it was listed
-                    continue
-                self.searched.add(seen)
+            # Unlike rglob, walk does not mind folders that are gone since they were listed.
+            for folder, _, names in os.walk(self._folder):
+                for path in (Path(folder, name) for name in names):
+                    with contextlib.suppress(OSError):  # gone, too
+                        self._search(path)
+
+    def _search(self, path: Path) -> None:
+        seen = (str(path), path.stat().st_size)
+        if seen not in self.searched and path.is_file() and leaks(path.read_bytes()):
+            self.found.add(str(path))
+        self.searched.add(seen)
 
     def end(self) -> None:
         self._done.set()

@@ -1,6 +1,6 @@
 """Projecting: all interleavings of two runs, and a fault at each of their requests.
 
-`tests/spark/test_project.py` crashes real Spark jobs around the put, and in their tasks.
+`tests/spark/test_project_crashes.py` crashes real Spark jobs around the put, and in their tasks.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
-"""The lock is polite, and the commit is what is safe: shown by interleavings driven by hand."""
+"""Holding a lock, waiting for it, and taking over one whose holder is gone."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,234 +11,31 @@ from datetime import datetime, timezone
 
 import pytest
 
-from singerlake.errors import AlreadyExists, Changed, LockTimeout, NotFound, OutcomeUnknown
+from singerlake.errors import Changed, LockTimeout
 from singerlake.format import lock_record
-from singerlake.format.lock_record import LockRecord
-from singerlake.lake import LockTimes, lock
+from singerlake.lake import lock
 from singerlake.lake.patience import Patience
-from singerlake.store import Store
 from tests.lake.faulty_store import (
     LOCK_CREATE,
-    LOCK_DELETE,
     LOCK_READ,
     LOCK_REPLACE,
     MANIFEST_REPLACE,
-    At,
-    Background,
     BestEffort,
     Gate,
     Hooked,
     Intercepting,
-    LosingAnswers,
-    Lost,
     Pausing,
-    Recording,
     Result,
-    Unlocked,
     in_thread,
 )
 from tests.lake.landing import (
     PATIENT,
-    QUICK,
-    assert_clean,
-    assert_once_each,
     land,
     lock_key,
     new_store,
-    numbers_in,
     objects_in,
 )
-
-KEY = "folder/singerlake.lock"
-
-
-class NaiveWriter:
-    """The plain protocol: write the lock, read it back, then put the manifest, no conditions."""
-
-    def __init__(self, store: Store, name: str, folder: str = "one") -> None:
-        self._store, self._name, self._lock = store, name, f"{folder}/singerlake.lock"
-        self._manifest: list[str] = []
-
-    def sees_no_lock(self) -> None:
-        with pytest.raises(NotFound):
-            self._store.read(self._lock)
-
-    def writes_lock(self) -> None:
-        self._put(self._lock, self._name)
-
-    def verifies_lock(self) -> None:
-        assert self._store.read(self._lock).data.decode() == self._name
-
-    def reads_manifest(self) -> None:
-        try:
-            self._manifest = json.loads(self._store.read("manifest.json").data)
-        except NotFound:
-            self._manifest = []
-
-    def puts_manifest(self) -> None:
-        self._put("manifest.json", json.dumps([*self._manifest, self._name]))
-
-    def _put(self, key: str, text: str) -> None:
-        self._store.delete(key)
-        self._store.create(key, text.encode())
-
-
-def test_a_lock_that_is_written_and_read_back_loses_a_commit() -> None:
-    store = new_store()
-    a, b = NaiveWriter(store, "a"), NaiveWriter(store, "b")
-    a.sees_no_lock()
-    b.sees_no_lock()
-    a.writes_lock()
-    a.verifies_lock()
-    b.writes_lock()
-    b.verifies_lock()
-    a.reads_manifest()
-    b.reads_manifest()
-    a.puts_manifest()
-    b.puts_manifest()
-    assert json.loads(store.read("manifest.json").data) == ["b"]  # both succeeded, a is lost
-
-
-def test_even_a_perfect_lock_in_each_of_two_schema_folders_loses_a_commit() -> None:
-    store = new_store()
-    a, b = NaiveWriter(store, "a", "one"), NaiveWriter(store, "b", "two")
-    for writer in (a, b):
-        writer.sees_no_lock()
-        writer.writes_lock()
-        writer.verifies_lock()
-    a.reads_manifest()
-    b.reads_manifest()
-    a.puts_manifest()
-    b.puts_manifest()
-    assert json.loads(store.read("manifest.json").data) == ["b"]
-
-
-@pytest.mark.parametrize("order", ["ab", "ba"])
-def test_ours_keeps_both_commits_where_both_writers_hold_the_lock(order: str) -> None:
-    store = new_store()
-    land(store, [0])
-    gates = {name: Gate(MANIFEST_REPLACE) for name in "ab"}
-    writers = {
-        name: in_thread(land, Unlocked(Pausing(store, gates[name])), [number])
-        for name, number in (("a", 1), ("b", 2))
-    }
-    for gate in gates.values():
-        gate.wait()  # both have the lock, the same manifest, and an uploaded file
-    for name in order:
-        gates[name].open()
-        writers[name].result()
-    assert_once_each(store, 3)
-    assert_clean(store)
-
-
-def test_ours_keeps_both_commits_in_two_schema_folders() -> None:
-    store = new_store()
-    land(store, [0])
-    gates = [Gate(MANIFEST_REPLACE), Gate(MANIFEST_REPLACE)]
-    writers = [
-        in_thread(land, Pausing(store, gate), [number], version=number)
-        for number, gate in enumerate(gates, start=1)
-    ]
-    for gate in gates:
-        gate.wait()
-    assert len(objects_in(store, "singerlake.lock")) == 2
-    for gate, writer in zip(gates, writers, strict=True):
-        gate.open()
-        writer.result()
-    assert_once_each(store, 3)
-    assert_clean(store)
-
-
-def test_ours_lets_one_of_two_writers_in_where_both_saw_no_lock() -> None:
-    """The interleaving that fools the plain lock: both are about to write it at once."""
-    store = new_store()
-    land(store, [0])
-    gates = [Gate(LOCK_CREATE), Gate(LOCK_CREATE)]
-    inside = Gate(MANIFEST_REPLACE)
-    first = in_thread(land, Pausing(store, gates[0], inside), [1])
-    recording = Recording(Pausing(store, gates[1]))
-    second = in_thread(land, recording, [2])
-    for gate in gates:
-        gate.wait()
-    gates[0].open()
-    inside.wait()
-    gates[1].open()
-    until(lambda: recording.count(LOCK_READ) >= 3)
-    assert recording.count(At("create", ".singer.gz")) == 0  # it waits, and wastes no upload
-    inside.open()
-    first.result()
-    second.result()
-    assert_once_each(store, 3)
-    assert_clean(store)
-
-
-def test_ours_keeps_the_commit_of_a_writer_whose_lock_was_taken_over() -> None:
-    store = new_store()
-    land(store, [0])
-    gate = Gate(MANIFEST_REPLACE)
-    sleeper = in_thread(land, Pausing(store, gate), [1])
-    gate.wait()
-    land(store, [2], times=QUICK)
-    gate.open()
-    sleeper.result()
-    assert numbers_in(store) == [0, 2, 1]
-    assert objects_in(store, "singerlake.lock") == []
-    assert_clean(store)
-
-
-class Clock:
-    """The waiter's own clock, which moves when the test says so."""
-
-    def __init__(self) -> None:
-        self.seconds = 1000.0
-
-    def monotonic(self) -> float:
-        return self.seconds
-
-    def sleep(self, seconds: float) -> None:
-        time.sleep(min(seconds, 0.01))
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    clock = Clock()
-    monkeypatch.setattr(lock, "time", clock)
-    monkeypatch.setattr(lock, "LOOK_EVERY", 0.01)
-    return clock
-
-
-class Waiter:
-    """Someone who wants a lock, in a thread of its own."""
-
-    def __init__(self, store: Store, times: LockTimes = PATIENT) -> None:
-        self.store = Recording(store)
-        self._times = times
-        self.may_leave = threading.Event()
-        self.inside = threading.Event()
-        self._thread: Background = in_thread(self._run)
-
-    def _run(self) -> None:
-        with lock.held(self.store, KEY, "waiter", self._times):
-            self.inside.set()
-            assert self.may_leave.wait(60)
-
-    def looks_again(self) -> None:
-        """Return when it has looked at the lock twice more, from beginning to end."""
-        seen = self.store.count(LOCK_READ)
-        until(lambda: self.inside.is_set() or self.store.count(LOCK_READ) >= seen + 2)
-
-    def leave(self) -> None:
-        self.may_leave.set()
-        self._thread.result()
-
-
-def record(writer: str = "other", moment: datetime | None = None) -> bytes:
-    moment = moment or datetime.now(timezone.utc)
-    return lock_record.encode(LockRecord(writer, moment, moment))
-
-
-def refresh(store: Store) -> None:
-    store.replace(KEY, record(), store.read(KEY).version)
+from tests.lake.locking import KEY, Clock, Waiter, record, refresh, until
 
 
 def test_a_lock_is_taken_over_only_when_it_did_not_change_for_the_stale_time(
@@ -366,91 +161,6 @@ def test_giving_up_on_a_lock_that_cannot_be_read_says_so() -> None:
         pass
 
 
-@pytest.mark.parametrize("answer", [OutcomeUnknown, AlreadyExists])
-def test_a_lost_answer_to_the_locks_create_is_found_by_reading_it_back(
-    answer: type[Exception],
-) -> None:
-    store = new_store()
-    faulty = LosingAnswers(store, Lost(LOCK_CREATE, answer))
-    with lock.held(faulty, KEY, "me", PATIENT):
-        assert faulty.happened == 1
-        assert b'"me"' in store.read(KEY).data
-    assert objects_in(store) == []
-
-
-@pytest.mark.parametrize("answer", [OutcomeUnknown, Changed])
-def test_a_lost_answer_to_a_take_over_is_found_by_reading_it_back(
-    answer: type[Exception],
-) -> None:
-    store = new_store()
-    store.create(KEY, record("dead"))
-    faulty = LosingAnswers(store, Lost(LOCK_REPLACE, answer))
-    with lock.held(faulty, KEY, "me", QUICK):
-        assert faulty.happened == 1
-        assert b'"me"' in store.read(KEY).data
-    assert objects_in(store) == []
-
-
-class ArrivingLate(Intercepting):
-    """The first write of a kind gets no answer, and arrives after the next look at the lock."""
-
-    def __init__(self, inner: Store, at: At) -> None:
-        super().__init__(inner)
-        self._at = at
-        self._late: Callable[[], object] | None = None
-        self.happened = False
-
-    def around(self, method: str, key: str, call: Callable[[], Result]) -> Result:
-        if not self.happened and self._at(method, key):
-            self.happened = True
-            self._late = call
-            raise OutcomeUnknown("hangs on purpose")
-        try:
-            return call()
-        finally:
-            if self._late is not None and method == "read":
-                late, self._late = self._late, None
-                late()
-
-
-@pytest.mark.parametrize("at", [LOCK_CREATE, LOCK_REPLACE])
-def test_a_writer_does_not_wait_for_its_own_lock_that_came_late(at: At, clock: Clock) -> None:
-    store = new_store()
-    if at is LOCK_REPLACE:
-        store.create(KEY, record("dead"))
-    late = ArrivingLate(store, at)
-    waiter = Waiter(late)
-    if at is LOCK_REPLACE:
-        waiter.looks_again()
-        clock.seconds += PATIENT.stale_after
-    until(waiter.inside.is_set, 5.0)
-    assert late.happened
-    waiter.leave()
-    assert objects_in(store) == []
-
-
-@pytest.mark.parametrize("answer", [OutcomeUnknown, Changed])
-def test_a_lost_answer_to_a_refresh_does_not_lose_the_lock(
-    answer: type[Exception], caplog: pytest.LogCaptureFixture
-) -> None:
-    store = new_store()
-    faulty = LosingAnswers(store, Lost(LOCK_REPLACE, answer))
-    recording = Recording(faulty)
-    with lock.held(recording, KEY, "me", replace(PATIENT, refresh_every=0.02)):
-        until(lambda: recording.count(LOCK_REPLACE) >= 4)
-    assert faulty.happened == 1
-    assert objects_in(store) == []
-    assert "lost the lock" not in caplog.text
-
-
-@pytest.mark.parametrize("answer", [OutcomeUnknown, Changed])
-def test_a_lost_answer_to_the_release_is_no_error(answer: type[Exception]) -> None:
-    store = new_store()
-    with lock.held(LosingAnswers(store, Lost(LOCK_DELETE, answer)), KEY, "me", PATIENT):
-        pass
-    assert objects_in(store) == []
-
-
 def test_a_lock_that_another_wrote_over_is_not_taken_for_ours(clock: Clock) -> None:
     """Where a store keeps no conditions, two writers may both be told that they made the lock."""
     store = new_store()
@@ -565,10 +275,3 @@ def test_a_commit_names_its_writer_in_the_lock() -> None:
     gate.open()
     (file,) = writer.result()
     assert held.writer_id == file.writer_id
-
-
-def until(condition: Callable[[], bool], seconds: float = 120.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.002)

@@ -18,22 +18,18 @@ from singerlake.format.keys import FileName, file_path
 from singerlake.format.manifest import File
 from singerlake.lake import (
     Bookmark,
-    CheckReport,
     Lake,
     Snapshot,
     check,
-    inventory,
     log,
     merge,
     open_on,
     rebuild,
 )
-from singerlake.lake import fix as mending
-from singerlake.lake.inventory import Inventory
 from singerlake.lake.merge import Replacement
 from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
 from singerlake.store import Listed, MemoryStore, Store, StoreWrapper
-from tests.lake.faulty_store import MANIFEST_REPLACE, Intercepting, LosingAnswers, Lost, Result
+from tests.lake.faulty_store import MANIFEST_REPLACE, LosingAnswers, Lost
 from tests.lake.landing import (
     KEYS,
     PATIENT,
@@ -55,36 +51,7 @@ from tests.lake.landing import (
     schema_line,
     time_of,
 )
-
-OPTIONS = VacuumOptions(lock=PATIENT)
-AT_ONCE = timedelta(0)
-
-
-def purge_at_once(store: Store) -> list[str]:
-    return purge(store, KEYS, AT_ONCE, abandoned=AT_ONCE)
-
-
-def merged_lake(*numbers: int) -> MemoryStore:
-    """A commit for each record, then a vacuum: one file, and those it replaced."""
-    store = new_store()
-    land_each(store, numbers)
-    vacuum(store, KEYS, OPTIONS)
-    return store
-
-
-class BeforeTheCommit(Intercepting):
-    """Does something right before the first manifest is replaced."""
-
-    def __init__(self, inner: Store, hook: Callable[[Store], object]) -> None:
-        super().__init__(inner)
-        self._hook = hook
-        self.happened = False
-
-    def around(self, method: str, key: str, call: Callable[[], Result]) -> Result:
-        if not self.happened and MANIFEST_REPLACE(method, key):
-            self.happened = True
-            self._hook(self.inner)
-        return call()
+from tests.lake.merging import AT_ONCE, OPTIONS, BeforeTheCommit, merged_lake, purge_at_once
 
 
 @pytest.mark.parametrize("mend", ["fix", "rebuild"])
@@ -258,99 +225,6 @@ def test_a_lost_manifest_is_made_again_from_merges_that_have_forgotten_what_is_g
     assert_clean(store)
     purge_at_once(store)
     assert numbers_in(store) == everything
-    assert_clean(store)
-
-
-@pytest.mark.parametrize("purged", [False, True])
-def test_a_slow_writer_finds_its_file_adopted_and_merged_and_does_not_commit_it_again(
-    purged: bool,
-) -> None:
-    store = new_store()
-    land(store, [1])
-
-    def adopt_and_merge(inner: Store) -> None:
-        assert codes(check(inner, fix=True, times=QUICK)) == ["orphan-file", "stale-lock"]
-        vacuum(inner, KEYS, OPTIONS)
-        if purged:
-            purge_at_once(inner)
-
-    (committed,) = land(BeforeTheCommit(store, adopt_and_merge), [2])
-    assert numbers_in(store) == [1, 2]
-    assert committed.path == files_in(store)[0].path
-    assert_clean(store)
-
-
-def test_a_slow_writer_finds_its_file_also_where_the_merged_file_was_merged_again() -> None:
-    store = new_store()
-    land(store, [1])
-
-    def adopt_and_merge_twice(inner: Store) -> None:
-        check(inner, fix=True, times=QUICK)
-        vacuum(inner, KEYS, OPTIONS)
-        land_each(inner, [3, 4])
-        vacuum(inner, KEYS, OPTIONS)
-        purge_at_once(inner)
-        assert len(objects_in(inner, ".singer.gz")) == 1
-
-    (committed,) = land(BeforeTheCommit(store, adopt_and_merge_twice), [2])
-    assert numbers_in(store) == [1, 2, 3, 4]
-    assert committed.path == files_in(store)[0].path
-    assert_clean(store)
-
-
-def test_a_file_that_was_committed_and_merged_since_it_looked_like_an_orphan_is_not_adopted() -> (
-    None
-):
-    store = new_store()
-    land(store, [1])
-    seen: list[tuple[Inventory, CheckReport]] = []
-
-    def look(inner: Store) -> None:
-        seen.append((inventory.take(inner), check(inner, times=QUICK)))
-
-    land(BeforeTheCommit(store, look), [2])
-    ((found, report),) = seen
-    assert codes(report) == ["orphan-file", "stale-lock"]
-    vacuum(store, KEYS, OPTIONS)
-    assert mending.fix(store, found, report.findings, {}, PATIENT) == []
-    assert numbers_in(store) == [1, 2]
-    assert_clean(store)
-
-
-class TornListing(StoreWrapper):
-    """Lists the merge documents before something happens, and the files after it."""
-
-    def __init__(self, inner: Store, meanwhile: Callable[[], object]) -> None:
-        super().__init__(inner)
-        self._meanwhile = meanwhile
-        self.happened = False
-
-    def list(self, prefix: str) -> Iterator[Listed]:
-        early = [row for row in self.inner.list(prefix) if not row.key.endswith(".singer.gz")]
-        if not self.happened:
-            self.happened = True
-            self._meanwhile()
-        late = [row for row in self.inner.list(prefix) if row.key.endswith(".singer.gz")]
-        return iter(sorted([*early, *late], key=lambda row: row.key))
-
-
-@pytest.mark.parametrize("mend", ["check", "rebuild"])
-def test_a_merged_file_that_a_listing_shows_without_its_document_is_no_orphan(mend: str) -> None:
-    store = new_store()
-    land_each(store, range(5))
-    group = tuple(files_in(store))
-    merged: list[File] = []
-    torn = TornListing(
-        store, lambda: merged.append(merge.merge_files(store, KEYS, group, 1, "vacuum"))
-    )
-    if mend == "check":
-        assert check(torn, fix=True, times=QUICK).fixed == []
-    else:
-        assert rebuild(torn).adopted == []
-    assert torn.happened
-    assert numbers_in(store) == list(range(5))
-    merge.commit_merges(store, KEYS, [Replacement(merged[0], group)], "vacuum", PATIENT)
-    assert numbers_in(store) == list(range(5))
     assert_clean(store)
 
 

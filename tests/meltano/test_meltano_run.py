@@ -40,7 +40,7 @@ class Project:
         done = subprocess.run(
             [self._meltano, *arguments],
             cwd=self.folder,
-            env=clean | {"PIP_NO_COMPILE": "1"} | environment,
+            env=clean | environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

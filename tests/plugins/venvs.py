@@ -4,7 +4,7 @@ The requirements are pinned to the last dependency, for every Python that we sup
 
     echo tap-jsonl==0.3.1 | uv pip compile --universal --python-version 3.10 --no-annotate -
 
-So pip has nothing to resolve, and an environment takes seconds. It lies inside the environment
+So there is nothing to resolve, and an environment takes seconds. It lies inside the environment
 that runs the tests, and is made again when its requirements change.
 """
 
@@ -18,6 +18,7 @@ import venv
 from pathlib import Path
 
 from filelock import FileLock
+from uv import find_uv_bin
 
 REQUIREMENTS = Path(__file__).parent / "requirements"
 CACHE = Path(sys.prefix) / "plugins"
@@ -46,7 +47,7 @@ def environment(requirements: Path, name: str) -> Path:
 
 def _make(folder: Path, requirements: Path) -> None:
     venv.create(folder, symlinks=True)
-    pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python")]
-    install = [*pip, "install", "-qq", "--no-deps", "--no-compile", "-r", str(requirements)]
+    uv = [find_uv_bin(), "pip", "install", "--python", str(folder / "bin" / "python")]
+    install = [*uv, "-q", "--no-deps", "-r", str(requirements)]
     done = subprocess.run(install, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

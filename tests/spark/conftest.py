@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from singerlake.spark import session
+from tests.spark.projecting import Projector
 
 SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
@@ -22,3 +24,8 @@ def spark() -> Iterator[SparkSession]:
     made = session("singerlake tests", "local[2]", **SETTINGS)
     yield made
     made.stop()
+
+
+@pytest.fixture
+def projector(spark: SparkSession, tmp_path: Path) -> Projector:
+    return Projector(spark, str(tmp_path / "lake"), str(tmp_path / "out"))

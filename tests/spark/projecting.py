@@ -15,7 +15,7 @@ from singerlake.lake import WriterOptions, open_lake
 from singerlake.spark.project import Projection, project
 from singerlake.spark.published import Settings
 from singerlake.spark.read_published import read_published_arrow
-from singerlake.store import Store, StoreWrapper
+from singerlake.store import Store, StoreWrapper, open_store
 from tests.lake.landing import PATIENT
 
 TAP = "tap-test--tests"
@@ -177,6 +177,10 @@ class Projector:
 
     def ids(self, stream: str = "orders") -> list[int]:
         return sorted(row["id"] for row in self.rows(stream))
+
+    def data_files(self) -> set[str]:
+        rows = open_store(self.out, self.options).list("")
+        return {row.key for row in rows if "/data/" in row.key}
 
 
 class Crash(Exception):

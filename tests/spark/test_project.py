@@ -4,43 +4,32 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 from click.testing import CliRunner
-from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
 from singerlake.cli import main
 from singerlake.errors import (
-    CommitConflict,
-    ConfigError,
     DamageError,
     InputError,
-    MissingFile,
     SingerlakeError,
-    StaleBookmark,
-    UnknownStream,
 )
 from singerlake.format.keys import StreamKeys
-from singerlake.lake import Lake, rebuild
-from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
-from singerlake.spark import project as job
+from singerlake.lake import Lake
+from singerlake.lake.vacuum import VacuumOptions, vacuum
 from singerlake.spark import read_stream
 from singerlake.spark.published import Settings
 from singerlake.spark.read_published import published, published_files, read_published
-from singerlake.store import Store, open_store
+from singerlake.store import open_store
 from tests.servers import S3Server
 from tests.spark import lakes, projecting
 from tests.spark.projecting import (
     NULLABLE,
     TAP,
-    Crash,
-    CrashingStore,
-    FailingTasks,
     Projector,
     everything,
     simple,
@@ -49,16 +38,6 @@ from tests.spark.projecting import (
 
 LISTS: dict[str, Any] = {"format": "parquet", "mode": "append", "partition_by": [], "sort_by": []}
 FORMATS = ["parquet", "csv", "avro", "orc", "json"]
-
-
-@pytest.fixture
-def projector(spark: SparkSession, tmp_path: Path) -> Projector:
-    return Projector(spark, str(tmp_path / "lake"), str(tmp_path / "out"))
-
-
-def data_files(projector: Projector) -> set[str]:
-    rows = open_store(projector.out, projector.options).list("")
-    return {row.key for row in rows if "/data/" in row.key}
 
 
 @pytest.mark.parametrize("file_format", FORMATS)
@@ -85,14 +64,14 @@ def test_spark_reads_the_parquet_files_by_itself(projector: Projector) -> None:
 def test_a_second_run_adds_what_is_new_and_nothing_else(projector: Projector) -> None:
     projector.land(simple(range(10)), simple(range(10, 15)))
     first = projector.run()
-    before = data_files(projector)
+    before = projector.data_files()
     projector.land(simple(range(15, 18)))
     second = projector.run()
     third = projector.run(settings=Settings(**LISTS))
     assert (first.since, first.until, first.records) == (0, 2, 15)
     assert (second.since, second.until, second.records, second.raw_files) == (2, 3, 3, 1)
     assert (third.status, third.version, third.total_records) == ("unchanged", 2, 18)
-    assert before < data_files(projector)
+    assert before < projector.data_files()
     assert projector.ids() == list(range(18))
 
 
@@ -162,85 +141,6 @@ def test_strings_of_an_older_document_stay_as_they_are(projector: Projector) -> 
     assert [row["v"] for row in projector.rows("s")] == ["abc", '{"x": 1}']
 
 
-@pytest.fixture(params=["true", "false"], ids=["adaptive", "not adaptive"])
-def adaptive(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[None]:
-    """Spark changes its plan while it runs, or does not."""
-    before = spark.conf.get("spark.sql.adaptive.enabled", "true")
-    spark.conf.set("spark.sql.adaptive.enabled", request.param)
-    yield
-    spark.conf.set("spark.sql.adaptive.enabled", before or "true")
-
-
-@pytest.mark.usefixtures("adaptive")
-def test_partitions_are_folders_and_files_are_sorted(projector: Projector) -> None:
-    projector.land(simple(range(20)), simple(range(20, 50)))
-    settings = Settings(
-        format="parquet",
-        mode="append",
-        partition_by=("shop", "_time_extracted:day"),
-        sort_by=("id:desc",),
-        metadata=("_time_extracted",),
-    )
-    projector.run(settings=settings)
-    found = published(projector.out, TAP, "orders")
-    assert {tuple(file.partition.items()) for file in found.files} == {
-        (("shop", f"shop {number}"), ("_time_extracted_day", "2026-01-01")) for number in range(3)
-    }
-    for file in found.files:
-        assert f"/shop={file.partition['shop']}/_time_extracted_day=2026-01-01/" in file.path
-    # One task has all of a small partition.
-    assert len(found.files) == 3
-    for path in published_files(projector.out, TAP, "orders"):
-        ids = [row.id for row in projector.spark.read.parquet(path).collect()]
-        assert ids == sorted(ids, reverse=True)
-    assert projector.ids() == list(range(50))
-
-
-@pytest.mark.usefixtures("adaptive")
-def test_sorted_without_partitions_is_sorted_from_file_to_file(projector: Projector) -> None:
-    projector.land(simple(reversed(range(30))), simple(reversed(range(30, 50))))
-    projector.run(settings=Settings(format="csv", mode="append", sort_by=("id",)))
-    assert [row["id"] for row in projector.rows()] == list(range(50))
-
-
-@pytest.mark.parametrize("mode", ["append", "current"])
-def test_columns_with_strange_names_partition_and_sort(projector: Projector, mode: str) -> None:
-    projector.land(everything(range(10)))
-    settings = Settings(
-        format="parquet", mode=mode, partition_by=(".x", "a.b"), sort_by=("a`b", "a.b")
-    )
-    projector.run("everything", settings)
-    rows = sorted(projector.rows("everything"), key=lambda row: row["id"])
-    assert rows == [typed_row(number) for number in range(10)]
-
-
-def test_strange_partition_values_stay_below_the_output(projector: Projector) -> None:
-    values = ["a/b", "..", "", None, "ü=%", "x\ny", "c:\\d"]
-    schema = {"id": {"type": "integer"}, "v": {"type": ["null", "string"]}}
-    records = [
-        projecting.record_message("s", {"id": number, "v": value}, number)
-        for number, value in enumerate(values)
-    ]
-    projector.land([projecting.schema_message("s", schema), *records])
-    projector.run("s", Settings(format="json", mode="append", partition_by=("v",)))
-    assert {row["id"]: row["v"] for row in projector.rows("s")} == dict(enumerate(values))
-
-
-@pytest.mark.parametrize("sort_by", [(), ("id",)], ids=["as committed", "sorted"])
-def test_large_files_are_split_and_follow_each_other(
-    projector: Projector, sort_by: tuple[str, ...]
-) -> None:
-    projector.spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "10")
-    try:
-        projector.land(simple(range(200)))
-        settings = Settings(format="orc", mode="append", sort_by=sort_by)
-        done = projector.run(settings=settings, file_bytes=1)
-    finally:
-        projector.spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
-    assert done.files > 5
-    assert [row["id"] for row in projector.rows()] == list(range(200))
-
-
 def test_a_stream_without_records_is_not_published(projector: Projector) -> None:
     projector.land(simple([]))
     assert projector.run().status == "unchanged"
@@ -257,248 +157,6 @@ def test_an_emptied_table_is_published_empty(projector: Projector) -> None:
     assert projector.run(settings=settings).total_records == 0
     assert projector.rows() == []
     assert read_published(projector.spark, projector.out, TAP, "orders").count() == 0
-
-
-def test_other_settings_need_full(projector: Projector) -> None:
-    projector.land(simple(range(5)))
-    projector.run()
-    settings = Settings(format="csv", mode="append", partition_by=("shop",))
-    with pytest.raises(ConfigError, match=r"format was 'parquet', now 'csv'.*--full"):
-        projector.run(settings=settings)
-    done = projector.run(settings=settings, full=True)
-    assert (done.version, done.total_records) == (2, 5)
-    assert projector.ids() == list(range(5))
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        Settings(format="excel", mode="append"),
-        Settings(format="parquet", mode="upsert"),
-        Settings(format="parquet", mode="append", numbers="float"),  # type: ignore[arg-type]
-        Settings(format="parquet", mode="append", partition_by=("nothing",)),
-        Settings(format="parquet", mode="append", partition_by=("id:day",)),
-        Settings(format="parquet", mode="append", partition_by=("place",)),
-        Settings(format="parquet", mode="append", sort_by=("counts",)),
-        Settings(format="parquet", mode="append", sort_by=("id:sideways",)),
-        Settings(format="parquet", mode="append", metadata=("_nothing",)),
-    ],
-)
-def test_wrong_settings_are_refused(projector: Projector, settings: Settings) -> None:
-    projector.land(everything(range(3)))
-    for dry_run in (True, False):
-        with pytest.raises(ConfigError):
-            projector.run("everything", settings, dry_run=dry_run)
-    assert not Path(projector.out).exists()
-
-
-INTEGER = {"type": "integer"}
-MAP = {"type": "object", "additionalProperties": INTEGER}
-UNFIT: dict[str, tuple[dict[str, Any], list[str], Settings]] = {
-    "names that differ in case only": (
-        {"id": INTEGER, "ID": INTEGER},
-        ["id"],
-        Settings(format="parquet", mode="append"),
-    ),
-    "names within a column that differ in case only": (
-        {"id": {"type": "object", "properties": {"a": INTEGER, "A": INTEGER}}},
-        [],
-        Settings(format="parquet", mode="append"),
-    ),
-    "an order by a map within": (
-        {"id": {"type": "object", "properties": {"m": MAP}}},
-        [],
-        Settings(format="parquet", mode="append", sort_by=("id",)),
-    ),
-    "a key that is not declared": (
-        {"x": INTEGER},
-        ["id"],
-        Settings(format="parquet", mode="current"),
-    ),
-    "a key that is a map": ({"id": MAP}, ["id"], Settings(format="parquet", mode="current")),
-    "a key with a map within": (
-        {"id": {"type": "array", "items": MAP}},
-        ["id"],
-        Settings(format="parquet", mode="current"),
-    ),
-    "a name that tells which rows are current": (
-        {"id": INTEGER, "_sequence": INTEGER},
-        ["id"],
-        Settings(format="parquet", mode="current"),
-    ),
-}
-
-
-@pytest.mark.parametrize("unfit", UNFIT)
-def test_columns_that_a_run_refuses_are_refused_by_a_dry_run(
-    projector: Projector, unfit: str
-) -> None:
-    properties, keys, settings = UNFIT[unfit]
-    message = projecting.record_message("s", {}, 1)
-    projector.land([projecting.schema_message("s", properties, keys), message])
-    told = []
-    for dry_run in (True, False):
-        with pytest.raises(ConfigError) as refused:
-            projector.run("s", settings, dry_run=dry_run)
-        told.append(str(refused.value))
-    assert told[0] == told[1]
-    assert not Path(projector.out).exists()
-
-
-def test_keys_that_cannot_be_compared_are_no_matter_to_append(projector: Projector) -> None:
-    schema = projecting.schema_message("s", {"id": MAP}, ["id", "nothing"])
-    projector.land([schema, projecting.record_message("s", {"id": {"a": 1}}, 1)])
-    assert projector.run("s", dry_run=True).status == "planned"
-    assert projector.run("s").records == 1
-
-
-def test_a_session_that_heeds_case_publishes_names_that_differ_by_it(projector: Projector) -> None:
-    schema = projecting.schema_message("s", {"id": INTEGER, "ID": INTEGER})
-    projector.land([schema, projecting.record_message("s", {"id": 1, "ID": 2}, 1)])
-    given = ["project", projector.lake, projector.out, "--tap", TAP, "--dry-run"]
-    assert CliRunner().invoke(main, given).exit_code == 2
-    heeding = [*given, "--conf", "spark.sql.caseSensitive=true"]
-    assert CliRunner().invoke(main, heeding).exit_code == 0
-    projector.spark.conf.set("spark.sql.caseSensitive", "true")
-    try:
-        assert projector.run("s", dry_run=True).status == "planned"
-        projector.run("s")
-    finally:
-        projector.spark.conf.set("spark.sql.caseSensitive", "false")
-    assert projector.rows("s") == [{"id": 1, "ID": 2}]
-
-
-def test_a_renumbered_log_needs_full(projector: Projector) -> None:
-    projector.land(simple(range(5)), simple(range(5, 8)))
-    projector.run()
-    (manifest,) = Path(projector.lake).glob("raw/*/*/manifest.json")
-    manifest.unlink()
-    rebuild(open_store(projector.lake))
-    with pytest.raises(StaleBookmark, match="--full"):
-        projector.run()
-    projector.run(full=True)
-    assert projector.ids() == list(range(8))
-
-
-def test_nothing_published_is_an_error_for_readers(projector: Projector) -> None:
-    with pytest.raises(UnknownStream, match="singerlake project"):
-        published(projector.out, TAP, "orders")
-
-
-def test_versions_before_are_kept_for_a_while(projector: Projector) -> None:
-    projector.land(simple(range(5)))
-    projector.run()
-    old = data_files(projector)
-    assert projector.run(full=True).removed == 0
-    assert old < data_files(projector)
-    assert projector.run(grace=timedelta(0)).removed == len(old)
-    assert old.isdisjoint(data_files(projector))
-    assert projector.ids() == list(range(5))
-
-
-@pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("first", [True, False], ids=["first version", "second version"])
-def test_a_crash_around_the_put_publishes_once(
-    projector: Projector, monkeypatch: pytest.MonkeyPatch, when: str, first: bool
-) -> None:
-    if not first:
-        projector.land(simple(range(100, 110)))
-        projector.run()
-    projector.land(simple(range(10)))
-    expected = [*range(10), *([] if first else range(100, 110))]
-
-    def crashing(url: Any, options: Any = None) -> Store:
-        return CrashingStore(open_store(url, options), before=when == "before")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(job, "open_store", crashing)
-        with pytest.raises(Crash):
-            projector.run()
-    visible = expected if when == "after" else [id_ for id_ in expected if id_ >= 100]
-    if visible:
-        assert projector.ids() == visible
-    done = projector.run(grace=timedelta(0))
-    assert done.status == ("unchanged" if when == "after" else "published")
-    assert projector.ids() == expected
-    named = {file.path for file in published(projector.out, TAP, "orders").files}
-    assert {key.partition("/orders/")[2] for key in data_files(projector)} == named
-
-
-def test_a_failed_task_publishes_nothing(
-    projector: Projector, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings = Settings(format="parquet", mode="append", partition_by=("shop",))
-    projector.land(simple(range(10)))
-    projector.run(settings=settings)
-    projector.land(simple(range(100, 200)))
-    monkeypatch.setattr(job, "open_store", lambda *given: FailingTasks(open_store(*given)))
-    # An executor cannot import the tests.
-    cloudpickle.register_pickle_by_value(projecting)
-    try:
-        with pytest.raises(SingerlakeError, match="disk of this executor is full"):
-            projector.run(settings=settings)
-    finally:
-        cloudpickle.unregister_pickle_by_value(projecting)
-    assert projector.ids() == list(range(10))
-    monkeypatch.undo()
-    projector.run(settings=settings, grace=timedelta(0))
-    assert projector.ids() == [*range(10), *range(100, 200)]
-    assert len(data_files(projector)) == len(published(projector.out, TAP, "orders").files)
-
-
-def test_two_runs_at_once_publish_once(
-    projector: Projector, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    projector.land(simple(range(10)))
-    put: Callable[..., None] = job.put
-
-    def after_another(*given: Any) -> None:
-        monkeypatch.undo()
-        projector.run()
-        put(*given)
-
-    monkeypatch.setattr(job, "put", after_another)
-    with pytest.raises(CommitConflict, match="Run it again"):
-        projector.run()
-    assert projector.run(grace=timedelta(0)).status == "unchanged"
-    assert projector.ids() == list(range(10))
-
-
-def test_staged_files_that_are_gone_are_not_published(
-    projector: Projector, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    projector.land(simple(range(10)))
-    stage: Callable[..., Any] = job.stage
-
-    def lossy(*given: Any) -> Any:
-        files = stage(*given)
-        open_store(projector.out).delete(next(iter(data_files(projector))))
-        return files
-
-    monkeypatch.setattr(job, "stage", lossy)
-    with pytest.raises(DamageError, match="nothing was published"):
-        projector.run()
-    assert not list(Path(projector.out).rglob("published.json"))
-
-
-def test_a_purge_beside_the_run_is_named_first(
-    projector: Projector, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    projector.land(*(simple([number]) for number in range(3)))
-    stage: Callable[..., Any] = job.stage
-
-    def after_a_purge(*given: Any) -> Any:
-        monkeypatch.undo()
-        store, keys = open_store(projector.lake), StreamKeys(TAP, "orders")
-        vacuum(store, keys, VacuumOptions())
-        assert purge(store, keys, timedelta(0))
-        return stage(*given)
-
-    monkeypatch.setattr(job, "stage", after_a_purge)
-    with pytest.raises(MissingFile, match=r"^a file is gone .* a purge .* Run it again; .*singer"):
-        projector.run()
-    projector.run()
-    assert projector.ids() == [0, 1, 2]
 
 
 def test_values_that_do_not_fit_fail_the_run_if_asked(projector: Projector) -> None:
@@ -599,7 +257,7 @@ def test_current_is_what_the_source_has(projector: Projector, seed: int, version
         assert done.version == run + 1
     assert projector.run("t", settings).status == "unchanged"
     # Nothing of older versions is left after the grace period.
-    assert len(data_files(projector)) == len(published(projector.out, TAP, "t").files)
+    assert len(projector.data_files()) == len(published(projector.out, TAP, "t").files)
 
 
 def test_merged_files_are_published_once(projector: Projector) -> None:

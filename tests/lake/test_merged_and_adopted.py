@@ -1,0 +1,122 @@
+"""Files that are merged while someone adopts them, and adopted while someone merges them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from singerlake.format.manifest import File
+from singerlake.lake import CheckReport, check, inventory, merge, rebuild
+from singerlake.lake import fix as mending
+from singerlake.lake.inventory import Inventory
+from singerlake.lake.merge import Replacement
+from singerlake.lake.vacuum import vacuum
+from singerlake.store import Listed, Store, StoreWrapper
+from tests.lake.landing import (
+    KEYS,
+    PATIENT,
+    QUICK,
+    assert_clean,
+    codes,
+    files_in,
+    land,
+    land_each,
+    new_store,
+    numbers_in,
+    objects_in,
+)
+from tests.lake.merging import OPTIONS, BeforeTheCommit, purge_at_once
+
+
+@pytest.mark.parametrize("purged", [False, True])
+def test_a_slow_writer_finds_its_file_adopted_and_merged_and_does_not_commit_it_again(
+    purged: bool,
+) -> None:
+    store = new_store()
+    land(store, [1])
+
+    def adopt_and_merge(inner: Store) -> None:
+        assert codes(check(inner, fix=True, times=QUICK)) == ["orphan-file", "stale-lock"]
+        vacuum(inner, KEYS, OPTIONS)
+        if purged:
+            purge_at_once(inner)
+
+    (committed,) = land(BeforeTheCommit(store, adopt_and_merge), [2])
+    assert numbers_in(store) == [1, 2]
+    assert committed.path == files_in(store)[0].path
+    assert_clean(store)
+
+
+def test_a_slow_writer_finds_its_file_also_where_the_merged_file_was_merged_again() -> None:
+    store = new_store()
+    land(store, [1])
+
+    def adopt_and_merge_twice(inner: Store) -> None:
+        check(inner, fix=True, times=QUICK)
+        vacuum(inner, KEYS, OPTIONS)
+        land_each(inner, [3, 4])
+        vacuum(inner, KEYS, OPTIONS)
+        purge_at_once(inner)
+        assert len(objects_in(inner, ".singer.gz")) == 1
+
+    (committed,) = land(BeforeTheCommit(store, adopt_and_merge_twice), [2])
+    assert numbers_in(store) == [1, 2, 3, 4]
+    assert committed.path == files_in(store)[0].path
+    assert_clean(store)
+
+
+def test_a_file_that_was_committed_and_merged_since_it_looked_like_an_orphan_is_not_adopted() -> (
+    None
+):
+    store = new_store()
+    land(store, [1])
+    seen: list[tuple[Inventory, CheckReport]] = []
+
+    def look(inner: Store) -> None:
+        seen.append((inventory.take(inner), check(inner, times=QUICK)))
+
+    land(BeforeTheCommit(store, look), [2])
+    ((found, report),) = seen
+    assert codes(report) == ["orphan-file", "stale-lock"]
+    vacuum(store, KEYS, OPTIONS)
+    assert mending.fix(store, found, report.findings, {}, PATIENT) == []
+    assert numbers_in(store) == [1, 2]
+    assert_clean(store)
+
+
+class TornListing(StoreWrapper):
+    """Lists the merge documents before something happens, and the files after it."""
+
+    def __init__(self, inner: Store, meanwhile: Callable[[], object]) -> None:
+        super().__init__(inner)
+        self._meanwhile = meanwhile
+        self.happened = False
+
+    def list(self, prefix: str) -> Iterator[Listed]:
+        early = [row for row in self.inner.list(prefix) if not row.key.endswith(".singer.gz")]
+        if not self.happened:
+            self.happened = True
+            self._meanwhile()
+        late = [row for row in self.inner.list(prefix) if row.key.endswith(".singer.gz")]
+        return iter(sorted([*early, *late], key=lambda row: row.key))
+
+
+@pytest.mark.parametrize("mend", ["check", "rebuild"])
+def test_a_merged_file_that_a_listing_shows_without_its_document_is_no_orphan(mend: str) -> None:
+    store = new_store()
+    land_each(store, range(5))
+    group = tuple(files_in(store))
+    merged: list[File] = []
+    torn = TornListing(
+        store, lambda: merged.append(merge.merge_files(store, KEYS, group, 1, "vacuum"))
+    )
+    if mend == "check":
+        assert check(torn, fix=True, times=QUICK).fixed == []
+    else:
+        assert rebuild(torn).adopted == []
+    assert torn.happened
+    assert numbers_in(store) == list(range(5))
+    merge.commit_merges(store, KEYS, [Replacement(merged[0], group)], "vacuum", PATIENT)
+    assert numbers_in(store) == list(range(5))
+    assert_clean(store)
