@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-import multiprocessing
 import os
 import random
 import shutil
@@ -26,6 +25,7 @@ from tests.faults import ground
 from tests.faults.result import Line
 from tests.faults.scale import scaled
 from tests.faults.truth import Truth
+from tests.forking import fork
 from tests.lake.faulty_store import Intercepting, Recording
 from tests.lake.landing import (
     KEYS,
@@ -46,10 +46,6 @@ SMALL = VacuumOptions(target_bytes=700, lock=QUICK)
 LEFTOVERS = {"orphan-file", "orphan-segment", "orphan-merge", "stale-lock"}
 
 Result = TypeVar("Result")
-
-# Forked from a clean process that has loaded everything: a hundredth of a second each.
-fork = multiprocessing.get_context("forkserver")
-fork.set_forkserver_preload([__name__])
 
 
 class Killing(Intercepting):

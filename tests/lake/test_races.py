@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import signal
 import time
@@ -21,6 +20,7 @@ from singerlake.format import manifest as manifests
 from singerlake.lake import LockTimes, Selection, check, open_lake, open_on
 from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
 from singerlake.store import Store, open_store
+from tests.forking import fork
 from tests.lake import faulty_store
 from tests.lake.faulty_store import At, StoppingProcess
 from tests.lake.landing import (
@@ -46,8 +46,6 @@ RACING = LockTimes(stale_after=60.0, refresh_every=10.0, max_wait=300.0)
 
 STALE = LockTimes(stale_after=1.5, refresh_every=0.3, max_wait=200.0)
 """Short enough to wait for, long enough for a live writer on a busy machine to refresh."""
-
-spawn = multiprocessing.get_context("spawn")
 
 
 @dataclass(frozen=True)
@@ -86,7 +84,7 @@ def commit_many(place: Place, index: int, version: int, fresh: bool, times: Lock
 @pytest.mark.timeout(600)
 def test_eight_processes_in_two_schema_folders_lose_no_commit(place: Place) -> None:
     processes = [
-        spawn.Process(
+        fork.Process(
             target=commit_many,
             args=(place, index, 1 if index < PROCESSES // 2 else 2, index % 4 == 3, RACING),
         )
@@ -178,12 +176,12 @@ def test_beside_vacuums_and_purges_writers_lose_nothing_and_readers_see_all_once
     over, reading, outcome = (tmp_path / name for name in ("over", "reading", "outcome"))
     commit_beside(place, range(1000, 1003), version=1)
     writers = [
-        spawn.Process(target=commit_beside_vacuums, args=(place, index)) for index in range(2)
+        fork.Process(target=commit_beside_vacuums, args=(place, index)) for index in range(2)
     ]
     others = [
-        spawn.Process(target=vacuum_until, args=(place, over)),
-        spawn.Process(target=purge_until, args=(place, over, reading)),
-        spawn.Process(target=read_until, args=(place, over, reading, outcome)),
+        fork.Process(target=vacuum_until, args=(place, over)),
+        fork.Process(target=purge_until, args=(place, over, reading)),
+        fork.Process(target=read_until, args=(place, over, reading, outcome)),
     ]
     with ended([*writers, *others]):
         for process in writers:
@@ -261,13 +259,13 @@ def test_a_writer_stopped_past_the_stale_time_loses_nothing(
     at, before = STOPS[stop]
     marker, outcome = tmp_path / "marker", tmp_path / "outcome"
     commit_beside(place, range(1), version=1)
-    stopped = spawn.Process(
+    stopped = fork.Process(
         target=commit_one_and_stop, args=(place, 1, at, before, marker, outcome, STALE)
     )
     others = [
-        spawn.Process(target=commit_beside, args=(place, range(2, 5), 1)),
-        spawn.Process(target=commit_beside, args=(place, range(5, 8), 1)),
-        spawn.Process(target=commit_beside, args=(place, range(8, 11), 2)),
+        fork.Process(target=commit_beside, args=(place, range(2, 5), 1)),
+        fork.Process(target=commit_beside, args=(place, range(5, 8), 1)),
+        fork.Process(target=commit_beside, args=(place, range(8, 11), 2)),
     ]
     with ended([stopped]):
         until(marker.exists)
@@ -304,7 +302,7 @@ def test_a_writer_stopped_for_longer_than_it_may_wait_fails_clearly(
     impatient = replace(STALE, max_wait=1.0)
     marker, outcome = tmp_path / "marker", tmp_path / "outcome"
     commit_beside(place, range(1), version=1)
-    stopped = spawn.Process(
+    stopped = fork.Process(
         target=commit_one_and_stop,
         args=(place, 1, faulty_store.MANIFEST_REPLACE, True, marker, outcome, impatient),
     )
