@@ -19,6 +19,19 @@ for _options in ("SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS"):
     os.environ.setdefault(_options, "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
+# Slow to make, and made in each worker that has a test which asks for it: so one worker has all.
+SHARED = ("projector", "spark", "cluster", "browser", "site", "service", "many")
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        asked_for = getattr(item, "fixturenames", ())
+        group = next((name for name in SHARED if name in asked_for), None)
+        if group is not None:
+            item.add_marker(pytest.mark.xdist_group(group))
+
+
 @pytest.fixture(scope="session")
 def seaweedfs() -> Iterator[S3Server]:
     """A real S3 server whose conditional writes are atomic: for races, crashes and locks."""

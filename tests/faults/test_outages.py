@@ -31,9 +31,8 @@ from tests.faults.pipeline import (
 from tests.faults.proxy import Fault, Proxy, proxied
 from tests.faults.result import Line
 from tests.faults.scale import scaled, unable
-from tests.faults.zygote import zygote
 from tests.servers import S3Server, Service, run_seaweedfs_service
-from tests.target.driving import COMMAND, PATIENCE, patched, started
+from tests.target.driving import COMMAND, PATIENCE, forked, patched, started
 
 SUITE = "Outages"
 THIS = "tests/faults/test_outages.py"
@@ -42,10 +41,9 @@ IMPATIENT = {"config_kwargs": {"read_timeout": 3}}
 """Storage options under which an answer that takes longer is a lost one."""
 
 
-@pytest.fixture(scope="module")
-def start() -> Iterator[Start]:
-    with zygote() as made:
-        yield made.started
+@pytest.fixture
+def start() -> Start:
+    return forked
 
 
 def require_refused(run: Run) -> str:

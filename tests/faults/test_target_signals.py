@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
@@ -27,7 +27,7 @@ from tests.faults.pipeline import (
 )
 from tests.faults.result import Line
 from tests.faults.scale import scaled
-from tests.faults.zygote import zygote
+from tests.target.driving import forked
 
 SUITE = "Target processes"
 THIS = "tests/faults/test_target_signals.py"
@@ -36,10 +36,9 @@ S3, LOCAL = "S3", "a local folder"
 NewPlace = Callable[[str], Place]
 
 
-@pytest.fixture(scope="module")
-def start() -> Iterator[Start]:
-    with zygote() as made:
-        yield made.started
+@pytest.fixture
+def start() -> Start:
+    return forked
 
 
 @pytest.fixture

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 import json
-import subprocess
+import os
 import sysconfig
+import tempfile
 import uuid
 from collections.abc import Iterable, Mapping
 from contextlib import redirect_stdout
@@ -17,6 +18,7 @@ from singerlake.format.keys import StreamKeys
 from singerlake.format.manifest import File
 from singerlake.lake import Lake, WriterOptions, open_lake
 from tap_singerlake.tap import TapSingerlake
+from tests import zygote
 
 TAP_ID = "tap-shop--tests"
 STREAM = "orders"
@@ -192,10 +194,19 @@ def command(folder: Path, settings: Config, *arguments: str) -> list[str]:
 
 
 def run(folder: Path, settings: Config, *arguments: str, state: Message | None = None) -> Run:
-    """Run the real command."""
+    """Run the real command, all but its imports: see `tests.zygote`."""
     if state is not None:
         state_file = folder / f"state-{uuid.uuid4().hex}.json"
         state_file.write_text(json.dumps(state))
         arguments = (*arguments, "--state", str(state_file))
-    done = subprocess.run(command(folder, settings, *arguments), capture_output=True, check=False)
-    return Run(done.stdout, done.stderr.decode(), done.returncode)
+    _, *given = command(folder, settings, *arguments)
+    with (
+        Path(os.devnull).open("rb") as nothing,
+        tempfile.TemporaryFile() as printed,
+        tempfile.TemporaryFile() as log,
+    ):
+        streams = (nothing, printed, log)
+        code = zygote.shared().start("tap_singerlake.tap", given, os.environ, streams).wait()
+        for stream in (printed, log):
+            stream.seek(0)
+        return Run(printed.read(), log.read().decode(), code)

@@ -24,12 +24,11 @@ from singerlake.lake import Lake, Level, check, open_lake
 from singerlake.lake.lock import LockTimes
 from singerlake.store import Store
 from target_singerlake.target import TargetSingerlake
+from tests import zygote
+from tests.zygote import PATIENCE
 
 TAP_ID = "tap-made--here"
 COMMAND = [sys.executable, "-m", "target_singerlake"]
-PATIENCE = 120.0
-"""Seconds to wait for something that has to come: machines that run tests are busy."""
-
 MAPPED = {"stream_maps": {"a stream that nobody sends": {"a": "a"}}}
 """Settings that make the target take the SDK's path, and change nothing."""
 
@@ -135,11 +134,7 @@ def started(
     **config: Any,
 ) -> Iterator[Running]:
     """The command with an open pipe at each end; killed at the end if it still runs."""
-    settings = {"lake_root": root and str(root), "tap_id": tap_id, **config}
-    with tempfile.TemporaryDirectory(prefix="target-") as folder:
-        path = Path(folder, "config.json")
-        path.write_text(json.dumps({k: v for k, v in settings.items() if v is not None}))
-        log = Path(folder, "log")
+    with _files(lake_root=root and str(root), tap_id=tap_id, **config) as (path, log):
         with log.open("wb") as errors:
             process = subprocess.Popen(
                 [*command, "--config", str(path), *arguments],
@@ -148,14 +143,61 @@ def started(
                 stderr=errors,
                 env=environment(env),
             )
-        try:
-            yield Running(process, log)
-        finally:
-            process.kill()
-            process.wait()
-            for pipe in (process.stdin, process.stdout):
-                with contextlib.suppress(BrokenPipeError):
-                    pipe.close()  # type: ignore[union-attr]
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with _ended(Running(process, process.stdin, process.stdout, log)) as running:
+            yield running
+
+
+@contextmanager
+def forked(
+    root: str | Path | None,
+    patch: str = "",
+    arguments: Iterable[str] = (),
+    tap_id: str | None = TAP_ID,
+    **config: Any,
+) -> Iterator[Running]:
+    """The same, but for the imports: see `tests.zygote`. `patch` runs in its process before."""
+    with _files(lake_root=root and str(root), tap_id=tap_id, **config) as (path, log):
+        (our_in, their_out), (their_in, our_out) = os.pipe(), os.pipe()
+        with (
+            os.fdopen(their_in, "rb") as given,
+            os.fdopen(their_out, "wb") as taken,
+            log.open("ab") as errors,
+        ):
+            process = zygote.shared().start(
+                "target_singerlake.target",
+                ["--config", str(path), *arguments],
+                environment(),
+                (given, taken, errors),
+                patch,
+            )
+        with _ended(
+            Running(process, os.fdopen(our_out, "wb"), os.fdopen(our_in, "rb"), log)
+        ) as running:
+            yield running
+
+
+@contextmanager
+def _files(**settings: Any) -> Iterator[tuple[Path, Path]]:
+    """The file of the settings, but for those that are None, and an empty log."""
+    with tempfile.TemporaryDirectory(prefix="target-") as folder:
+        path, log = Path(folder, "config.json"), Path(folder, "log")
+        path.write_text(json.dumps({k: v for k, v in settings.items() if v is not None}))
+        log.touch()
+        yield path, log
+
+
+@contextmanager
+def _ended(running: Running) -> Iterator[Running]:
+    try:
+        yield running
+    finally:
+        running.process.kill()
+        running.process.wait(PATIENCE)
+        for pipe in (running.input, running.output):
+            with contextlib.suppress(BrokenPipeError):
+                pipe.close()
 
 
 def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -172,13 +214,16 @@ def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
 class Running:
     """The command while it runs."""
 
-    def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
-        self.process = process
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes] | zygote.Forked,
+        to_it: IO[bytes],
+        from_it: IO[bytes],
+        log: Path,
+    ) -> None:
+        self.process, self.input, self.output = process, to_it, from_it
         self._log = log
         self.pending = b""
-        assert process.stdin is not None
-        assert process.stdout is not None
-        self.input, self.output = process.stdin, process.stdout
 
     def send(self, *lines: str | bytes) -> None:
         self.send_bytes(text(lines))
@@ -225,7 +270,8 @@ class Running:
 def run(lines: Iterable[str | bytes] | bytes, root: str | Path | None, **more: Any) -> Outcome:
     """The whole command over all of its input."""
     data = lines if isinstance(lines, bytes) else text(lines)
-    with started(root, **more) as running:
+    start = started if {"env", "command"} & more.keys() else forked
+    with start(root, **more) as running:
         with contextlib.suppress(BrokenPipeError):
             running.send_bytes(data)
         return running.end()
