@@ -35,16 +35,16 @@ browser: setup ## Find a browser for the tests of pages, or install one
 	@$(BIN)/python -m tests.site.browser
 
 test: setup browser ## Run all tests, on four workers: they wait as often as they work
-	@$(BIN)/pytest -q -n 4 --dist loadgroup
+	@$(BIN)/pytest -q -n 4
 
 test-quick: setup ## Run the tests that take less than a few seconds each
-	@$(BIN)/pytest -q -n 2 --dist loadgroup -m 'not slow'
+	@$(BIN)/pytest -q -n 2 -m 'not slow'
 
 faults: setup ## Run the fault suites whole, and keep what they counted in docs/reliability.md
 	@$(BIN)/python -m pip install -qq --constraint constraints.txt --editable '.[fuzz]'
 	@rm -f build/faults/*.whole.json
 	@SINGERLAKE_FAULTS=whole SINGERLAKE_FAULTS_RUN=$$(date -u +%Y%m%dT%H%MZ)-$$(git rev-parse --short HEAD) \
-		$(BIN)/pytest -q -n 2 --dist loadgroup tests/faults
+		$(BIN)/pytest -q -n 2 tests/faults tests/spark/test_cluster.py
 	@$(BIN)/python -m tests.faults.report --write
 
 fuzz: setup ## Give all that is read hostile input, guided by coverage: SECONDS=60 for each kind

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import hypothesis
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from tests.servers import S3Server, run_moto, run_seaweedfs
 
@@ -19,17 +21,33 @@ for _options in ("SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS"):
     os.environ.setdefault(_options, "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
-# Slow to make, and made in each worker that has a test which asks for it: so one worker has all.
-SHARED = ("projector", "spark", "cluster", "browser", "site", "service", "many")
+# Tests by what they share and is slow to make: one worker has all of a group. By their names, for
+# the marks that xdist goes by (its `loadgroup`) are lost on the way with pytest 9.2.
+READS, WRITES = "a session of Spark that reads", "a session of Spark that writes"
+GROUPS = {
+    **{f"tests/spark/test_{name}": WRITES for name in ("cluster", "project", "write")},
+    **{
+        f"tests/spark/test_{name}": READS
+        for name in ("damage", "read", "skipping", "streaming", "vacuum_beside", "verify", "views")
+    },
+    "tests/docs/test_costs.py::test_jobs_of_spark": WRITES,
+    "tests/docs/test_permissions.py::test_the_projection": WRITES,
+    "tests/docs/test_site": "the site of the docs",
+    "tests/faults/test_outages": "an S3 server that goes away",
+    "tests/site/test_in_browser": "a browser",
+}
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the marks
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        asked_for = getattr(item, "fixturenames", ())
-        group = next((name for name in SHARED if name in asked_for), None)
-        if group is not None:
-            item.add_marker(pytest.mark.xdist_group(group))
+class ByGroup(LoadScopeScheduling):
+    """The largest group first, then the others one by one."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return next((GROUPS[start] for start in GROUPS if nodeid.startswith(start)), nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)  # without xdist there is one worker
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByGroup:
+    return ByGroup(config, log)
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,7 @@ from singerlake.lake import Lake, Level, check
 from singerlake.lake.vacuum import VacuumOptions
 from singerlake.spark.vacuum import vacuum
 from singerlake.store import open_store
+from tests.faults.scale import WHOLE
 from tests.lake.landing import QUICK
 from tests.spark import projecting
 from tests.spark.cluster import Cluster, kill, result, run_cluster, wait_until
@@ -77,6 +78,7 @@ def test_a_worker_dies_in_a_projection(cluster: Cluster, projector: Projector) -
     assert staged(projector) == second.total_files
 
 
+@pytest.mark.skipif(not WHOLE, reason="left to `make faults`")
 def test_the_driver_dies_in_a_projection(cluster: Cluster, projector: Projector) -> None:
     running = cluster.start("project", **job(projector, "append"))
     wait_until(lambda: staged(projector), running)
