@@ -35,7 +35,7 @@ browser: setup ## Find a browser for the tests of pages, or install one
 	@$(BIN)/python -m tests.site.browser
 
 test: setup browser ## Run all tests, on four workers: they wait as often as they work
-	@$(BIN)/pytest -q -n 4
+	@$(BIN)/pytest -q -n 4 --max-worker-restart 2
 
 test-quick: setup ## Run the tests that take less than a few seconds each
 	@$(BIN)/pytest -q -n 2 -m 'not slow'
@@ -81,7 +81,7 @@ bench: setup ## Measure: requests and time per commit, records per second
 
 lock: ## Pin every dependency anew in constraints.txt, for all supported Pythons
 	@test -x $(VENV)-lock/bin/python || $(PYTHON) -m venv $(VENV)-lock
-	@$(VENV)-lock/bin/python -m pip install -qq --upgrade --constraint constraints.txt pip uv
+	@$(VENV)-lock/bin/python -m pip install -qq --upgrade pip uv
 	@$(VENV)-lock/bin/uv pip compile --quiet --upgrade --universal --python-version 3.10 --all-extras \
 		--no-annotate --no-emit-index-url --custom-compile-command 'make lock' \
 		--output-file constraints.txt pyproject.toml

@@ -25,7 +25,7 @@ from typing import IO, Any
 PATIENCE = 120.0
 """Seconds to wait for something that has to come: machines that run tests are busy."""
 
-QUESTION, ANSWER = 1 << 20, 4096
+PORTION = 1 << 16
 PLUGINS = ("target_singerlake.target", "tap_singerlake.tap")
 
 
@@ -68,10 +68,16 @@ class Zygote:
 
     def ask(self, question: dict[str, Any], descriptors: Sequence[int] = ()) -> Any:
         with self._lock:
-            data = json.dumps(question).encode()
-            assert len(data) < QUESTION
-            socket.send_fds(self._connection, [data], descriptors)
-            return json.loads(self._connection.recv(ANSWER))
+            try:
+                data = json.dumps(question).encode() + b"\n"
+                sent = socket.send_fds(self._connection, [data], descriptors)
+                self._connection.sendall(data[sent:])
+                return json.loads(_whole_line(b"", self._connection))
+            except BaseException:
+                # The next question must not get this one's answer.
+                self._connection.close()
+                _made.cache_clear()
+                raise
 
     def start(
         self,
@@ -92,10 +98,28 @@ class Zygote:
         return Forked(self, self.ask(question, [stream.fileno() for stream in streams]))
 
 
-@functools.cache
+def _whole_line(data: bytes, connection: socket.socket) -> bytes:
+    """What was read of a line, and the rest of it; empty at the end of all lines."""
+    while not data.endswith(b"\n"):
+        more = connection.recv(PORTION)
+        if not more:
+            break
+        data += more
+    return data
+
+
+_making = threading.Lock()
+
+
 def shared() -> Zygote:
     """The one of this process, which ends with it."""
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with _making:
+        return _made()
+
+
+@functools.cache
+def _made() -> Zygote:
+    ours, theirs = socket.socketpair()
     with theirs, ExitStack() as stack:
         process = subprocess.Popen(
             [sys.executable, "-m", __name__, str(theirs.fileno())],
@@ -114,10 +138,10 @@ def shared() -> Zygote:
 def serve(connection: socket.socket) -> None:
     """In the zygote: fork a plugin, or tell how one ended; until nobody asks any more."""
     while True:
-        data, descriptors, _, _ = socket.recv_fds(connection, QUESTION, 3)
+        data, descriptors, _, _ = socket.recv_fds(connection, PORTION, 3)
         if not data:
             return
-        question = json.loads(data)
+        question = json.loads(_whole_line(data, connection))
         answer: int | None
         if "poll" in question:
             pid, status = os.waitpid(question["poll"], os.WNOHANG)
@@ -130,7 +154,7 @@ def serve(connection: socket.socket) -> None:
                 become(question, descriptors)
             for descriptor in descriptors:
                 os.close(descriptor)
-        connection.send(json.dumps(answer).encode())
+        connection.sendall(json.dumps(answer).encode() + b"\n")
 
 
 def become(question: dict[str, Any], descriptors: list[int]) -> None:

@@ -1,7 +1,7 @@
 """The README, from top to bottom, on a real S3 server.
 
-`make demo` and `make test` are what CI calls, `pip install` is how this environment was made, and
-`meltano run` has its own tests (tests/meltano).
+`make demo` and `make test` are what CI calls; `pip install` of this folder, and `meltano run`, have
+their own tests (tests/meltano): that is how Meltano installs the plugins, with uv for pip.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """What the lake promises, held against faults: interleavings, crash points, random histories.
 
 `make test` runs a share of it, `make faults` the whole, which also writes what it counted into
-docs/reliability.md. Each suite has controls: broken variants that it must report.
+docs/reliability.md, and also runs what tests/spark/test_cluster.py has left to it. Each suite has
+controls: broken variants that it must report.
 
 To add a suite: write a test module here, scale it with `scale.scaled(share, whole)`, and let each
 line of the table that it stands for end with `result.Line(…).keep()`. Give it controls, and tell of

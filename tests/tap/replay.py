@@ -206,7 +206,11 @@ def run(folder: Path, settings: Config, *arguments: str, state: Message | None =
         tempfile.TemporaryFile() as log,
     ):
         streams = (nothing, printed, log)
-        code = zygote.shared().start("tap_singerlake.tap", given, os.environ, streams).wait()
+        process = zygote.shared().start("tap_singerlake.tap", given, os.environ, streams)
+        try:
+            code = process.wait(timeout=600)
+        finally:
+            process.kill()
         for stream in (printed, log):
             stream.seek(0)
         return Run(printed.read(), log.read().decode(), code)

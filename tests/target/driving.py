@@ -160,6 +160,7 @@ def forked(
     """The same, but for the imports: see `tests.zygote`. `patch` runs in its process before."""
     with _files(lake_root=root and str(root), tap_id=tap_id, **config) as (path, log):
         (our_in, their_out), (their_in, our_out) = os.pipe(), os.pipe()
+        to_it, from_it = os.fdopen(our_out, "wb"), os.fdopen(our_in, "rb")
         with (
             os.fdopen(their_in, "rb") as given,
             os.fdopen(their_out, "wb") as taken,
@@ -172,9 +173,7 @@ def forked(
                 (given, taken, errors),
                 patch,
             )
-        with _ended(
-            Running(process, os.fdopen(our_out, "wb"), os.fdopen(our_in, "rb"), log)
-        ) as running:
+        with _ended(Running(process, to_it, from_it, log)) as running:
             yield running
 
 
