@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import re
 import threading
@@ -100,7 +99,10 @@ def _kept_back(said: list[str]) -> Iterator[None]:
 
     def pump() -> None:
         with os.fdopen(reading, errors="replace") as lines, os.fdopen(ours, "w") as out:
-            said.extend(itertools.takewhile(lambda line: not line.endswith(end), lines))
+            for line in lines:
+                if line.endswith(end):
+                    break
+                said.append(line)  # one by one: who gives up waiting reads what is there
             for line in lines:
                 print(line, end="", file=out, flush=True)
 
