@@ -9,6 +9,7 @@ from itertools import chain
 from typing import IO, Any
 
 import fsspec
+import msgspec
 from singer_sdk.helpers._batch import BaseBatchFileEncoding, BatchConfig
 
 from singerlake.errors import BadMessage, ConfigError
@@ -20,6 +21,8 @@ ROWS = 1000
 
 READ = 1024 * 1024
 """Bytes of a parquet column that are read at once."""
+
+_record = msgspec.json.Decoder(msgspec.defstruct("Record", []))
 
 # What stands before the host, and the query: a signed URL has its signature there.
 _CREDENTIALS = re.compile(r"""(?<=://)[^/@\s'"]*@|\?[^\s'"]+""")
@@ -101,6 +104,7 @@ def _json_lines(file: IO[bytes], compressed: bool) -> Iterator[bytes]:
     with gzip.GzipFile(fileobj=file) if compressed else file as lines:
         while line := lines.readline(LONGEST):  # cut, it is no JSON
             if line := line.strip():
+                _record.decode(line)  # what follows an object would become part of the message
                 yield line
 
 

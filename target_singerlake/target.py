@@ -25,9 +25,10 @@ from singer_sdk.helpers.capabilities import (
 from singer_sdk.singerlib.encoding import GenericSingerReader
 
 from singerlake.errors import MissingKey, RecordBeforeSchema, SingerlakeError
-from singerlake.lake import open_lake
+from singerlake.lake import open_on
 from singerlake.plugin.config import from_environment, from_files, require_objects
 from singerlake.plugin.log import make_plain
+from singerlake.store import open_store
 from target_singerlake import batch, settings
 from target_singerlake.blocks import blocks
 from target_singerlake.landing import Landing
@@ -80,7 +81,7 @@ class TargetSingerlake(Target):
         if self._landing is None:
             where = settings.destination(self.config)
             options = settings.writer_options(self.config)
-            lake = open_lake(where.lake_root, create=True, **where.storage_options)
+            lake = open_on(open_store(where.lake_root, where.storage_options), create=True)
             writer = lake.writer(where.tap_id, where.run_id, options)
             self.logger.info(
                 "Landing %s in %s (run %s)", where.tap_id, lake.store.url, where.run_id

@@ -96,14 +96,15 @@ def append(
     """Add uploaded files to the log, once, whatever the store answers.
 
     `head` was read before the upload: our files can only stand behind its last sequence.
-    Returns the new head and the files as they were committed. Raises `CommitConflict`.
+    Returns the new head and the files as they were committed. Raises `CommitConflict`, and
+    `CorruptDocument` where the log is shorter than it was.
     """
     wanted = {file.path: file.checksum for file in files}
     before = head.manifest
 
     def find(now: Head) -> tuple[File, ...] | None:
-        since = before.last_sequence if now.manifest.log_id == before.log_id else 0
-        rows = log.files(store, keys, now.manifest, Selection(since=since))
+        among = log.behind(store, keys, now.manifest, before.log_id, before.last_sequence)
+        rows = log.files(store, keys, now.manifest, among)
         held = retired.holding(store, keys, rows, wanted)
         return tuple(held[path] for path in wanted) if len(held) == len(wanted) else None
 

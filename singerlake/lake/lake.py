@@ -111,7 +111,7 @@ class Lake:
         return Writer(self.store, tap_id, run_id or uuid.uuid4().hex, options)
 
 
-def open_lake(url: str | Path, *, create: bool = False, **storage_options: Any) -> Lake:
+def open_lake(url: str | Path, /, *, create: bool = False, **storage_options: Any) -> Lake:
     """Open the lake at a path or any fsspec URL; `storage_options` are fsspec's.
 
     Raises `NotALake` where there is none, unless `create` asks to make one.

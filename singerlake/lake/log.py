@@ -86,6 +86,27 @@ def read_head(store: Store, keys: StreamKeys) -> Head:
     return Head(manifest, stored.version)
 
 
+def behind(
+    store: Store, keys: StreamKeys, manifest: Manifest, log_id: str, sequence: int
+) -> Selection:
+    """Where in the log files can be that came after this place: anywhere, in another log.
+
+    Raises `CorruptDocument` for a log that does not reach so far any more. A put without a
+    condition that arrives late, or a backup, can bring an older manifest back: what was committed
+    behind it is still in the store, but to go on from there would hide that.
+    """
+    if manifest.log_id != log_id:
+        return EVERYTHING
+    if manifest.last_sequence < sequence:
+        raise CorruptDocument(
+            f"{store.url}/{keys.manifest}: expected a log up to sequence {sequence} or more, found "
+            f"that it ends at {manifest.last_sequence}: an older manifest was put in its place. "
+            "Run `singerlake check --fix`, which adds the files that it does not name, then run "
+            "this again"
+        )
+    return Selection(since=sequence)
+
+
 def files(
     store: Store, keys: StreamKeys, manifest: Manifest, selection: Selection = EVERYTHING
 ) -> Iterator[File]:

@@ -8,7 +8,8 @@ one are refused rather than misread.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import partial
@@ -44,7 +45,6 @@ from singerlake.lake import (
 )
 from singerlake.lake.examined import Examined
 from singerlake.lake.inventory import Inventory, ListedFile, StreamInventory
-from singerlake.lake.log import Head
 from singerlake.lake.parallel import Progress, Steps, in_parallel, no_progress
 from singerlake.lake.writer import new_writer_id
 from singerlake.store import Promise, Store
@@ -122,25 +122,25 @@ def rebuild_stream(
     """Make one stream's manifest again; the schema is its newest, None if it has no file."""
     keys = found.keys
     steps = steps or Steps(no_progress, len(found.files))
-    # Before the files are read: a job deletes a file first, then its note.
-    found.notes += uploads.notes(store, keys)
     reads, skipped = _read_all(store, found, steps)
-    found.merges |= retired.list_merges(store, keys)
     digests = examined.digests(keys, reads.values())
     writer_id = new_writer_id()
     for _ in range(ATTEMPTS):
-        head, version = _head(store, keys)
-        if version is None and not reads:
+        known = _known(store, keys)
+        if known.may_tell_more_than(reads):
+            found, reads, skipped = _read_rest(store, found, reads, skipped)
+            digests = examined.digests(keys, reads.values())
+        if known.version is None and not reads:
             return RebuildReport(skipped=skipped), None
         report = RebuildReport(streams=1, skipped=skipped)
-        whole = _merged(store, found, head, reads, digests, writer_id, report)
+        whole = _merged(store, found, known, reads, digests, writer_id, report)
         small = commit.seal_all(store, keys, whole)
         segments = list_segments(store, keys)
         try:
-            if version is None:
+            if known.version is None:
                 store.create(keys.manifest, manifests.encode(small))
             else:
-                store.replace(keys.manifest, manifests.encode(small), version)
+                store.replace(keys.manifest, manifests.encode(small), known.version)
         except (AlreadyExists, Changed, OutcomeUnknown):
             if not _is_in_place(store, keys, small):
                 # A writer committed meanwhile: the manifest that we now re-read names its files.
@@ -166,7 +166,12 @@ def _is_in_place(store: Store, keys: StreamKeys, manifest: Manifest) -> bool:
 def _read_all(
     store: Store, found: StreamInventory, steps: Steps
 ) -> tuple[dict[str, Examined], list[str]]:
-    """Every readable file by its path, and what is wrong with the others."""
+    """Every readable file by its path, and what is wrong with the others.
+
+    Adds to `found` what tells of these files: notes first, because a job deletes a file before
+    its note, and merges last, because a merge writes its document before its file.
+    """
+    found.notes += uploads.notes(store, found.keys)
 
     def read(file: ListedFile) -> Examined | str | None:
         try:
@@ -183,28 +188,65 @@ def _read_all(
             skipped.append(outcome)
         elif outcome is not None:
             reads[outcome.entry.path] = outcome
+    found.merges |= retired.list_merges(store, found.keys)
     return reads, skipped
 
 
-def _head(store: Store, keys: StreamKeys) -> tuple[Head | None, str | None]:
-    """The head where the whole log can be read, and the version of whatever lies there."""
+def _read_rest(
+    store: Store, found: StreamInventory, reads: dict[str, Examined], skipped: list[str]
+) -> tuple[StreamInventory, dict[str, Examined], list[str]]:
+    """The stream as it is listed now: files that are new, or others than they were, are read."""
+    keys = found.keys
+    listed = inventory.take(store, keys.tap_id, keys.stream).streams.get(keys)
+    now = listed or StreamInventory(keys)
+    same = {path for path, file in now.files.items() if found.files.get(path) == file}
+    new = {path: file for path, file in now.files.items() if path not in same}
+    rest = dataclasses.replace(now, files=new)
+    more, wrong = _read_all(store, rest, Steps(no_progress, len(new)))
+    known = {path: read for path, read in reads.items() if path in same}
+    return dataclasses.replace(rest, files=now.files), known | more, skipped + wrong
+
+
+@dataclass(frozen=True)
+class _Known:
+    """The manifest, where the whole log can be read, and its rows; the version of what lies there,
+    readable or not, None where nothing does."""
+
+    manifest: Manifest | None = None
+    files: tuple[File, ...] = ()
+    version: str | None = None
+
+    def may_tell_more_than(self, reads: dict[str, Examined]) -> bool:
+        """Whether it may name a file that came since the others were listed, unseen.
+
+        Writers go on committing to a log that cannot be read whole. And a file that is not what
+        its row says may be another, that came under the name of a purged one. All that it names
+        was there before it, so that a listing from now on has it.
+        """
+        if self.manifest is None:
+            return self.version is not None
+        return any(
+            file.path in reads and reads[file.path].entry.checksum != file.checksum
+            for file in self.files
+        )
+
+
+def _known(store: Store, keys: StreamKeys) -> _Known:
     try:
         stored = store.read(keys.manifest)
     except NotFound:
-        return None, None
+        return _Known()
     try:
         head = log.read_head(store, keys)
-        for _ in log.files(store, keys, head.manifest):
-            pass
+        return _Known(head.manifest, tuple(log.files(store, keys, head.manifest)), head.version)
     except CorruptDocument:
-        return None, stored.version
-    return head, head.version
+        return _Known(version=stored.version)
 
 
 def _merged(
     store: Store,
     found: StreamInventory,
-    head: Head | None,
+    known: _Known,
     reads: dict[str, Examined],
     digests: dict[str, str],
     writer_id: str,
@@ -212,10 +254,9 @@ def _merged(
 ) -> Manifest:
     """The known order first, then what the manifest did not name; all in one manifest."""
     keys, fresh = found.keys, commit.new_commit(writer_id)
-    base = commit.new_manifest(keys, fresh) if head is None else head.manifest
-    known = list(log.files(store, keys, base))
+    base = known.manifest or commit.new_manifest(keys, fresh)
     kept, gaps = [], list(base.gaps)
-    for file in known:
+    for file in known.files:
         if file.path in reads:
             kept.append(_refreshed(file, reads[file.path].entry, report))
         elif _exists(store, keys, file):
@@ -223,12 +264,12 @@ def _merged(
         else:
             report.gone.append(keys.under(file.path))
             gaps.append(_gap(file, fresh))
-    orphans = _orphans(store, found, head, kept, reads)
-    if head is None:
+    orphans = _orphans(store, found, known, kept, reads)
+    if known.manifest is None:
         report.renumbered.append(keys.folder)
     else:
         report.adopted += [keys.under(file.path) for file in orphans]
-    segments, files = _beside_segments(base, known, kept)
+    segments, files = _beside_segments(base, known.files, kept)
     ordered = msgspec.structs.replace(
         base,
         versions=_versions(base, kept, reads.values(), digests),
@@ -242,7 +283,7 @@ def _merged(
 def _orphans(
     store: Store,
     found: StreamInventory,
-    head: Head | None,
+    known: _Known,
     kept: list[File],
     reads: dict[str, Examined],
 ) -> list[File]:
@@ -250,7 +291,7 @@ def _orphans(
     keys = found.keys
     named = {file.path for file in kept}
     references: dict[str, MergeRef] = {}
-    if head is None:
+    if known.manifest is None:
         readable = {path: found.files[path].modified for path in reads}
         left_out, standing = retired.by_listing(store, keys, readable, found.merges)
         named |= left_out
@@ -271,7 +312,7 @@ def _orphans(
 
 
 def _beside_segments(
-    base: Manifest, known: list[File], kept: list[File]
+    base: Manifest, known: Sequence[File], kept: Sequence[File]
 ) -> tuple[tuple[Segment, ...], tuple[File, ...]]:
     """Segments that still tell the truth stay: readers that hold a snapshot need them."""
     sealed = max((segment.last_sequence for segment in base.segments), default=0)

@@ -65,6 +65,11 @@ class Spooled:
     raw_bytes: int
     checksum: str
 
+    def require_whole(self) -> None:
+        """Raises `ConfigError` where the local file is not as it was written."""
+        if isinstance(self.data, Path):
+            _require_size(self.data, self.bytes, _size(self.data))
+
     def discard(self) -> None:
         if isinstance(self.data, Path):
             self.data.unlink(missing_ok=True)
@@ -134,7 +139,7 @@ class Spool:
         # Opened anew each time, so that a thousand streams need no thousand descriptors.
         try:
             with self._path.open("ab" if self._spilled else "xb") as file:
-                self._require_whole(file.tell())
+                _require_size(self._path, self._spilled, file.tell())
                 file.write(self._memory)
         except OSError as error:
             raise ConfigError(
@@ -144,20 +149,11 @@ class Spool:
         self._spilled += len(self._memory)
         self._memory.clear()
 
-    def _require_whole(self, size: int) -> None:
-        """A file that was removed meanwhile must not begin again, without its first lines."""
-        if size != self._spilled:
-            raise ConfigError(
-                f"{self._path}: expected the {self._spilled} bytes that were written to this "
-                f"temporary file, found {size}; something removes or changes files there: let "
-                "TMPDIR name another folder. Nothing of it was committed"
-            )
-
     def finish(self) -> bytes | Path:
         """The bytes of the file, or the local file that holds them, whole."""
         if not self._spilled:
             return bytes(self._memory)
-        self._require_whole(self._path.stat().st_size if self._path.exists() else 0)
+        _require_size(self._path, self._spilled, _size(self._path))
         return self._path
 
     @property
@@ -224,6 +220,20 @@ class OpenFile:
             bytes=spool.bytes,
             raw_bytes=spool.raw_bytes,
             checksum=spool.checksum,
+        )
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def _require_size(path: Path, expected: int, found: int) -> None:
+    """A file that was removed meanwhile must not begin again, without its first lines."""
+    if found != expected:
+        raise ConfigError(
+            f"{path}: expected the {expected} bytes that were written to this temporary file, "
+            f"found {found}; something removes or changes files there: let TMPDIR name another "
+            "folder. Nothing of it was committed"
         )
 
 

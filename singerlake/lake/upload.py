@@ -16,6 +16,9 @@ from singerlake.lake.log import Head
 from singerlake.lake.spool import Spooled
 from singerlake.store import Promise, Store
 
+LARGE = 16 << 20
+"""Bytes that every store still takes in one request."""
+
 ORIGIN = 1024
 """Bytes at the beginning of a file that tell it from every other."""
 
@@ -52,8 +55,7 @@ def land(
 
 def _upload(store: Store, keys: StreamKeys, spooled: Spooled) -> str:
     """Create the object under a name that nobody has; an object is never overwritten."""
-    # Where no condition keeps another's upload from overwriting ours, no two share a name.
-    suffix = uuid.uuid4().hex[:8] if store.promise() is Promise.BEST_EFFORT else ""
+    suffix = uuid.uuid4().hex[:8] if _may_overwrite(store, spooled) else ""
     while True:
         name = FileName(
             spooled.stream,
@@ -62,6 +64,7 @@ def _upload(store: Store, keys: StreamKeys, spooled: Spooled) -> str:
             suffix,
         )
         path = key_names.file_path(spooled.schema_hash, name)
+        spooled.require_whole()  # it may have waited long for those before it
         try:
             store.create(keys.under(path), spooled.data)
         except AlreadyExists:
@@ -72,6 +75,16 @@ def _upload(store: Store, keys: StreamKeys, spooled: Spooled) -> str:
             if not _is_ours(store, keys.under(path), spooled):
                 raise
         return path
+
+
+def _may_overwrite(store: Store, spooled: Spooled) -> bool:
+    """Whether no condition may keep an upload from overwriting another: then no two share a name.
+
+    Large files go in parts, and some servers that keep the condition of a plain PUT ignore the
+    same condition when the parts are joined. Those that keep it refuse the file after all of it
+    was sent.
+    """
+    return spooled.bytes > LARGE or store.promise() is Promise.BEST_EFFORT
 
 
 def _is_ours(store: Store, key: str, spooled: Spooled) -> bool:

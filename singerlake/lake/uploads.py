@@ -79,13 +79,13 @@ def commit_job(
                 "that took it for dead or by Spark itself. Nothing was committed; write again"
             )
 
-    among = partial(_after, since)
+    among = partial(_after, store, keys, since)
     commit.adopt(store, keys, files, digests, writer_id, times, among=among, require=require)
 
 
-def _after(since: Bookmark, manifest: Manifest) -> Selection:
+def _after(store: Store, keys: StreamKeys, since: Bookmark, manifest: Manifest) -> Selection:
     """Where in the log files can be that were uploaded when it was at `since`."""
-    return Selection(since=since.sequence if manifest.log_id == since.log_id else 0)
+    return log.behind(store, keys, manifest, since.log_id, since.sequence)
 
 
 def clear(store: Store, keys: StreamKeys, job: str, committed: set[str], since: Bookmark) -> None:
@@ -94,7 +94,7 @@ def clear(store: Store, keys: StreamKeys, job: str, committed: set[str], since: 
     held = committed
     if any(one.file not in committed for one in found):
         manifest = log.read_head(store, keys).manifest
-        held = held | _held(store, keys, manifest, _after(since, manifest))
+        held = held | _held(store, keys, manifest, _after(store, keys, since, manifest))
     _delete(store, (_uncommitted(keys, found, held), _noting(found, held)))
 
 

@@ -271,7 +271,20 @@ def _standing(
     files = list(log.files(store, found.keys, manifest))
     needed = {file.path for file in files} | {file.merge.path for file in files if file.merge}
     needed |= set(log.segment_paths(store, found.keys, manifest))
+    needed |= _only_copies(store, found, files)
     return needed, retired.find(store, found, files)
+
+
+def _only_copies(store: Store, found: StreamInventory, files: Iterable[File]) -> set[str]:
+    """What a merge replaced whose own file is not there whole: nothing else has these lines."""
+    documents = [
+        file.merge.path
+        for file in files
+        if file.merge is not None
+        and (file.path not in found.files or found.files[file.path].size != file.bytes)
+    ]
+    merges = retired.read_all(store, found.keys, documents).values()
+    return {one.path for merge in merges for one in merge.retired}
 
 
 def _store_time(store: Store, keys: StreamKeys) -> datetime:

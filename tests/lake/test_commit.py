@@ -23,9 +23,7 @@ from tests.lake.faulty_store import (
     MANIFEST_REPLACE,
     SEGMENT_CREATE,
     At,
-    BestEffort,
     Gate,
-    Hooked,
     LosingAnswers,
     Lost,
     Pausing,
@@ -36,7 +34,6 @@ from tests.lake.faulty_store import (
 from tests.lake.landing import (
     KEYS,
     PATIENT,
-    QUICK,
     STREAM,
     TAP,
     assert_clean,
@@ -230,31 +227,6 @@ def test_a_new_writers_first_commit_to_a_known_stream_lists_nothing() -> None:
 def requests(store: Counting) -> dict[str, int]:
     """What was sent to the store: asking a store for its promise is no request."""
     return {name: count for name, count in store.counts.items() if name != "promise"}
-
-
-def test_a_best_effort_store_serves_a_single_writer(small_segments: None) -> None:
-    store = new_store()
-    weak = BestEffort(store)
-    land_each(weak, range(12), times=QUICK)
-    land(weak, [12], version=2, times=QUICK)
-    assert_once_each(store, 13)
-    assert_clean(store)
-    assert objects_in(store, "singerlake.lock") == []
-
-
-def test_on_a_best_effort_store_a_commit_is_read_back_and_repeated_where_it_was_overwritten() -> (
-    None
-):
-    store = new_store()
-    land(store, [0])
-    before = store.read(KEYS.manifest).data
-
-    def overwritten() -> None:
-        store.replace(KEYS.manifest, before, store.read(KEYS.manifest).version)
-
-    land(BestEffort(Hooked(store, MANIFEST_REPLACE, overwritten)), [1])
-    assert_once_each(store, 2)
-    assert_clean(store)
 
 
 def test_files_without_a_manifest_are_not_hidden_by_a_new_one() -> None:

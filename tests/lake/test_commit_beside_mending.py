@@ -31,6 +31,7 @@ from tests.lake.landing import (
     land_each,
     new_store,
     numbers_in,
+    objects_in,
     put_orphan,
 )
 
@@ -125,6 +126,22 @@ def test_two_checks_that_adopt_the_same_orphans_at_once_give_each_one_entry() ->
         checking.result()
     check(store, fix=True, times=QUICK)
     assert sorted(numbers_in(store)) == [0, 1, 2, 3]
+    assert_clean(store)
+
+
+@pytest.mark.parametrize("mender", MENDERS)
+def test_a_commit_to_a_log_that_cannot_be_read_whole_stays_in_it(
+    mender: str, small_segments: None
+) -> None:
+    """A writer needs no old segment, so it goes on where one is missing: here, while those files
+    are read from which the log is made again."""
+    store = new_store()
+    land_each(store, range(7))
+    store.delete(next(key for key in objects_in(store) if "/_segments/" in key))
+    hooked = Hooked(store, At("open", ".singer.gz"), lambda: land(store, [7]))
+    MENDERS[mender](hooked)
+    assert hooked.happened
+    assert_once_each(store, 8)
     assert_clean(store)
 
 

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from singerlake.errors import OutcomeUnknown
+from singerlake.lake import rebuild
 from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
 from singerlake.store import LocalStore, MemoryStore, Promise, Retrying, RetryPolicy, Store
 from singerlake.store.generic import FsspecStore
-from tests.lake.faulty_store import Intercepting, Result
+from tests.lake.faulty_store import At, Hooked, Intercepting, Result
 from tests.lake.landing import KEYS, QUICK, assert_clean, land, numbers_in, objects_in, paths_in
 
 AT_ONCE = timedelta(0)
@@ -107,6 +108,18 @@ def test_a_purge_that_sleeps_spares_files_that_took_the_names_since(
     slow = Sleeps(store, meanwhile)
     assert purge(slow, KEYS, AT_ONCE) == []  # it tells what it removed itself
     assert slow.slept
+    assert_all_there(store)
+
+
+def test_a_rebuild_tells_of_files_that_took_the_names_of_those_it_has_read(store: Store) -> None:
+    def meanwhile() -> None:
+        assert len(purge(store, KEYS, AT_ONCE)) == 2
+        land_again(store)
+
+    # Merges are listed after the files were read, and before the manifest.
+    slow = Hooked(store, At("list", "/_merges"), meanwhile)
+    rebuild(slow)
+    assert slow.happened
     assert_all_there(store)
 
 

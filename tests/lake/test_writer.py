@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import tempfile
 import threading
 import time
@@ -22,7 +23,7 @@ from singerlake.lake.rebuild import rebuild
 from singerlake.lake.spool import Compressor
 from singerlake.lake.writer import Writer
 from singerlake.store import Store
-from tests.lake.faulty_store import UPLOAD, Intercepting, Result
+from tests.lake.faulty_store import LOCK_CREATE, UPLOAD, Hooked, Intercepting, Result
 from tests.lake.landing import (
     STREAM,
     TAP,
@@ -245,6 +246,26 @@ def test_a_temporary_file_that_somebody_removed_stops_the_commit(
     for _ in range(2):
         with pytest.raises(ConfigError, match="something removes or changes files there"):
             writer.commit()
+    writer.close()
+    assert objects_in(store, ".singer.gz") == []
+
+
+def test_a_temporary_file_that_was_cut_while_it_waited_is_not_uploaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spool, "IN_MEMORY", 1)
+
+    def cut() -> None:
+        (spilled,) = tmp_path.glob("*/*")
+        os.truncate(spilled, spilled.stat().st_size - 1)
+
+    store = new_store()
+    hooked = Hooked(store, LOCK_CREATE, cut)
+    writer = open_on(hooked, create=True).writer(TAP, options=options(spool_folder=tmp_path))
+    writer.write(schema_line())
+    writer.write(record_line(0))
+    with pytest.raises(ConfigError, match="something removes or changes files there"):
+        writer.commit()
     writer.close()
     assert objects_in(store, ".singer.gz") == []
 

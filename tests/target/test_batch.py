@@ -281,6 +281,7 @@ def damaged(kind: str, folder: Path) -> tuple[dict[str, str], Path]:
         "bad JSON": gzip.compress(b'{"id": 2}\n{"id": 3, "x": "hush'),
         "two on a line": gzip.compress(b'{"id": 2}{"id": 3, "x": "hush"}\n'),
         "no object": gzip.compress(b'"hush"\n'),
+        "another message": gzip.compress(b'{"x": "hush"},"type":"STATE","value":{}\n'),
     }[kind]
     file.write_bytes(changed)
     return encoding, file
@@ -300,6 +301,7 @@ def damaged(kind: str, folder: Path) -> tuple[dict[str, str], Path]:
         "bad JSON",
         "two on a line",
         "no object",
+        "another message",
     ],
 )
 def test_a_missing_or_damaged_file_ends_the_run_and_is_not_acknowledged(

@@ -242,6 +242,11 @@ def test_an_address_that_cannot_be_opened_is_told(address: str) -> None:
     run(LINES, address).refused()
 
 
+@pytest.mark.parametrize("name", ["url", "create"])
+def test_a_storage_option_with_a_name_of_ours_is_told(name: str, tmp_path: Path) -> None:
+    assert "storage_options" in run(LINES, tmp_path, storage_options={name: True}).refused()
+
+
 def test_a_lake_root_that_is_a_file_is_told(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("not a folder")
