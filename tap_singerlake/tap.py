@@ -26,7 +26,7 @@ from singer_sdk.helpers.capabilities import (
 from singer_sdk.mapper import PluginMapper
 
 from singerlake.errors import ConfigError, SingerlakeError
-from singerlake.lake import Lake, open_lake
+from singerlake.lake import Lake, open_on
 from singerlake.lake import Tap as LakeTap
 from singerlake.plugin.config import from_environment, from_files, require_objects
 from singerlake.plugin.log import make_plain
@@ -166,7 +166,7 @@ class TapSingerlake(Tap):
         options = self.config.get("storage_options") or {}
         if tap_id := self.config.get("tap_id"):
             return Lake(open_store(root, options)).tap(tap_id)
-        taps = open_lake(root, **options).taps()
+        taps = open_on(open_store(root, options)).taps()
         if len(taps) != 1:
             names = ", ".join(tap.tap_id for tap in taps) or "none yet"
             raise ConfigError(f"tap_id is not set, and the lake's taps are: {names}; choose one")

@@ -6,7 +6,8 @@ import json
 import sys
 from collections.abc import Iterator
 from datetime import datetime
-from itertools import islice
+from itertools import islice, repeat
+from typing import NamedTuple
 
 import click
 import msgspec
@@ -14,14 +15,24 @@ import msgspec
 from singerlake.cli.console import is_terminal
 from singerlake.cli.options import command, json_option, schema_hash_of, since_option
 from singerlake.cli.root import Root, root_arguments
+from singerlake.errors import CorruptFile
 from singerlake.format import message
 from singerlake.format.manifest import File
 from singerlake.format.printable import plain
 from singerlake.lake import Selection, Snapshot
+from singerlake.lake.merge import read_merge
 
 
 class _Raw(msgspec.Struct):
     record: msgspec.Raw
+
+
+class _Stored(NamedTuple):
+    """A stored line, where it is from, and the number under which it was committed."""
+
+    line: bytes
+    file: File
+    sequence: int
 
 
 _raw = msgspec.json.Decoder(_Raw)
@@ -33,7 +44,9 @@ _python = json.JSONDecoder()
 @since_option
 @click.option("--limit", type=click.IntRange(min=0), metavar="N", help="At most so many.")
 @click.option(
-    "--version", metavar="VERSION", help="Only this schema version: v2, latest, or a schema hash."
+    "--version",
+    metavar="VERSION",
+    help="Only this schema version: v2, a schema hash, or latest, that of the newest file.",
 )
 @click.option(
     "--messages", is_flag=True, help="The stored Singer messages, with the SCHEMA of each file."
@@ -68,35 +81,63 @@ def cat(
     snapshot = root.lake().stream(tap, stream).snapshot()
     selection = _selection(snapshot, since, version)
     start = since if isinstance(since, datetime) else None
-    lines = islice(_lines(snapshot, selection, start, messages), limit)
+    found = islice(_lines(snapshot, selection, start, messages, as_json), limit)
     if messages:
-        _write(line for _, line in lines)
+        _write(stored.line for stored in found)
     elif as_json:
-        _write(_row(snapshot, file, line) for file, line in lines)
+        _write(_row(snapshot, stored) for stored in found)
     else:
-        _write(_record(line) for _, line in lines)
+        _write(_record(stored.line) for stored in found)
 
 
 def _selection(snapshot: Snapshot, since: int | datetime | None, version: str | None) -> Selection:
     return Selection(
         since=since if isinstance(since, int) else 0,
         start=since if isinstance(since, datetime) else None,
-        schema_hashes=None if version is None else {schema_hash_of(snapshot.manifest, version)},
+        schema_hashes=None if version is None else {schema_hash_of(snapshot, version)},
     )
 
 
 def _lines(
-    snapshot: Snapshot, selection: Selection, start: datetime | None, messages: bool
-) -> Iterator[tuple[File, bytes]]:
-    """The records, or all messages; a selected file may hold records from before `start`."""
+    snapshot: Snapshot,
+    selection: Selection,
+    start: datetime | None,
+    messages: bool,
+    numbered: bool,
+) -> Iterator[_Stored]:
+    """The records, or all messages; a selected file may hold records from before `start`.
+
+    Unless they are to be `numbered`, which takes a request for each merged file, the sequence of
+    each is its file's.
+    """
     for file in snapshot.files(selection):
-        for line in snapshot.lines(file, selection):
+        own = _sequences(snapshot, file, selection.since) if numbered else repeat(file.sequence)
+        # The lines first: at their end no further number is asked for.
+        for line, sequence in zip(snapshot.lines(file, selection), own, strict=False):
             found = message.decode(line)
             if found.type != "RECORD":
                 if messages:
-                    yield file, line
+                    yield _Stored(line, file, sequence)
             elif start is None or found.time_extracted is None or found.time_extracted >= start:
-                yield file, line
+                yield _Stored(line, file, sequence)
+
+
+def _sequences(snapshot: Snapshot, file: File, since: int) -> Iterator[int]:
+    """For each line of a file after `since`, the SCHEMA line first, the number it was committed
+    under: those of a merged file keep theirs. Raises `CorruptFile` where there are too many."""
+    merged = read_merge(snapshot.store, snapshot.keys, file)
+    if merged is None or not merged.parts:
+        yield from repeat(file.sequence)
+        return
+    yield file.sequence
+    for sequence, lines in merged.parts:
+        if sequence > since:
+            yield from repeat(sequence, lines)
+    raise CorruptFile(
+        f"{snapshot.store.url}/{snapshot.keys.under(file.path)}: expected {merged.lines} lines, as "
+        "its merge document tells, found more; restore the document from a backup, or run "
+        "`singerlake rebuild`"
+    )
 
 
 def _record(line: bytes) -> bytes:
@@ -127,12 +168,13 @@ def _after_space(text: str, place: int) -> int:
     return place
 
 
-def _row(snapshot: Snapshot, file: File, line: bytes) -> bytes:
+def _row(snapshot: Snapshot, stored: _Stored) -> bytes:
     """The record, byte for byte, within an object of ours."""
+    line, file, sequence = stored
     version = snapshot.manifest.versions.get(file.schema_hash)
     time = message.decode(line).time_extracted
     about = {
-        "sequence": file.sequence,
+        "sequence": sequence,
         "version": None if version is None else version.version,
         "schema_hash": file.schema_hash,
         "time_extracted": None if time is None else time.isoformat(),

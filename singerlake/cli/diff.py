@@ -41,8 +41,9 @@ SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 def diff(root: Root, tap: str, stream: str, before: str | None, after: str, as_json: bool) -> None:
     """Compare two schema versions.
 
-    What was added to, removed from and changed in one STREAM of one TAP. A VERSION is v2, latest,
-    or a schema hash: `show` lists them. Exits with 0 whether something changed or not.
+    What was added to, removed from and changed in one STREAM of one TAP. A VERSION is v2, a schema
+    hash, or latest, which is that of the newest file: `show` lists them. Exits with 0 whether
+    something changed or not.
 
     \b
     Examples:
@@ -52,8 +53,8 @@ def diff(root: Root, tap: str, stream: str, before: str | None, after: str, as_j
     """
     snapshot = root.lake().stream(tap, stream).snapshot()
     manifest = snapshot.manifest
-    new = schema_hash_of(manifest, after)
-    old = schema_hash_of(manifest, before) if before else _before(manifest, new)
+    new = schema_hash_of(snapshot, after)
+    old = schema_hash_of(snapshot, before) if before else _before(manifest, new)
     found = _differences(snapshot, old, new)
     if as_json:
         sides = {"from": _side(manifest, old), "to": _side(manifest, new)}
@@ -66,9 +67,10 @@ def _before(manifest: Manifest, schema_hash: str) -> str:
     number = manifest.versions[schema_hash].version
     older = {v.version: key for key, v in manifest.versions.items() if v.version < number}
     if not older:
+        others = "; name another with --from" if len(manifest.versions) > 1 else ""
         raise ConfigError(
             f"stream {manifest.stream!r} of {manifest.tap_id!r}: v{number} is its first schema "
-            "version, there is nothing to compare it with"
+            f"version, there is nothing before it to compare it with{others}"
         )
     return older[max(older)]
 

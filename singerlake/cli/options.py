@@ -13,7 +13,7 @@ from singerlake.cli.complete import complete_stream, complete_tap
 from singerlake.cli.exit_codes import EXIT_CODES
 from singerlake.errors import ConfigError
 from singerlake.format import times
-from singerlake.format.manifest import Manifest
+from singerlake.lake import Snapshot
 
 
 def command() -> Callable[[Callable[..., Any]], click.Command]:
@@ -84,15 +84,19 @@ since_option = click.option(
 )
 
 
-def schema_hash_of(manifest: Manifest, version: str) -> str:
-    """The hash of a version given as `v2`, `2`, `latest` or a hash. Raises `ConfigError`."""
+def schema_hash_of(snapshot: Snapshot, version: str) -> str:
+    """The hash of a version given as `v2`, `2`, `latest` or a hash. Raises `ConfigError`.
+
+    `latest` is that of the newest file, as for the tap and Spark: an old version may come back.
+    """
+    manifest = snapshot.manifest
     if version in manifest.versions:
         return version
     numbers = {known.version: schema_hash for schema_hash, known in manifest.versions.items()}
     named = {f"v{number}": schema_hash for number, schema_hash in numbers.items()}
     named |= {str(number): schema_hash for number, schema_hash in numbers.items()}
-    if numbers:
-        named["latest"] = numbers[max(numbers)]
+    if version == "latest" and numbers:
+        named["latest"] = snapshot.schema_in_use or numbers[max(numbers)]
     if version in named:
         return named[version]
     told = ", ".join(f"v{number} ({schema_hash})" for number, schema_hash in numbers.items())

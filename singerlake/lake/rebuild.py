@@ -343,8 +343,12 @@ def _exists(store: Store, keys: StreamKeys, file: File) -> bool:
 
 
 def _refreshed(known: File, found: File, report: RebuildReport) -> File:
-    """The entry as the file tells it, in the place that the manifest gave it."""
-    if found.checksum != known.checksum:
+    """The entry as the file tells it, in the place that the manifest gave it.
+
+    Another file than was committed is not that writer's, whatever its name.
+    """
+    is_same = found.checksum == known.checksum
+    if not is_same:
         report.changed.append(known.path)
     return msgspec.structs.replace(
         found,
@@ -352,8 +356,8 @@ def _refreshed(known: File, found: File, report: RebuildReport) -> File:
         first_sequence=known.first_sequence,
         merge=known.merge,
         committed=known.committed,
-        writer_id=known.writer_id,
-        run_id=known.run_id,
+        writer_id=known.writer_id if is_same else found.writer_id,
+        run_id=known.run_id if is_same else found.run_id,
     )
 
 

@@ -74,6 +74,11 @@ class Increment:
         the next one."""
         return list(self.snapshot.manifest.versions)
 
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The key properties that the tap sent last, as of the increment."""
+        return self._merged.key_properties
+
     def require_columns(self) -> None:
         """Raises `ConfigError` where the stream's columns and the settings do not go together."""
         merged, settings = self._merged, self.settings
@@ -81,7 +86,7 @@ class Increment:
         layout.require_columns(schema, settings.partition_by, settings.sort_by)
         # A stream that declares no property comes whole.
         if settings.mode == "current" and merged.record.fields:
-            views.require_current(merged, self._options, merged.key_properties)
+            views.require_current(merged, self._options, self.keys)
 
     def marked(self, schema: StructType) -> StructType:
         """The schema of the files, with what each string is."""

@@ -51,7 +51,16 @@ def parse(text: str, columns: Sequence[str], allowed: Sequence[str]) -> Part:
 
 
 def partition_parts(partition_by: Sequence[str], columns: Sequence[str]) -> list[Part]:
-    return [parse(text, columns, list(_TIMES)) for text in partition_by]
+    """Raises `ConfigError` where two have one label: files know their partition's values by it."""
+    parts = [parse(text, columns, list(_TIMES)) for text in partition_by]
+    labels = [part.label for part in parts]
+    for label in labels:
+        if labels.count(label) > 1:
+            raise ConfigError(
+                f"two of the partitions {', '.join(partition_by)} are named {label!r}: leave one "
+                "of them out"
+            )
+    return parts
 
 
 def require_columns(

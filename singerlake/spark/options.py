@@ -31,7 +31,7 @@ _KNOWN = frozenset(
         "path", "tap", "stream", "columns", "metadata", "since", "until", "start", "end",
         "schemaversions", "mode", "numbers", "storage_options", "maxpartitionbytes",
         "minpartitions", "casesensitive", "maxfilespertrigger", "maxbytespertrigger",
-        "activations", "pushfilters",
+        "activations", "exact", "pushfilters",
     }
 )  # fmt: skip
 
@@ -40,9 +40,10 @@ _KNOWN = frozenset(
 class ReadOptions:
     """What to read, and how. `schema_versions` is all, latest, or hashes.
 
-    With `activations`, the rows are the ACTIVATE_VERSION messages in place of the records. With
-    `push_filters`, filters skip files, and the DataFrame is good for one query. What may hold
-    secrets is left out of the text form.
+    With `activations`, the rows are the ACTIVATE_VERSION messages in place of the records. The
+    columns in `exact` hold no doubles, as those of key properties. With `push_filters`, filters
+    skip files, and the DataFrame is good for one query. What may hold secrets is left out of the
+    text form.
     """
 
     root: str
@@ -63,6 +64,7 @@ class ReadOptions:
     max_files_per_trigger: int | None = None
     max_bytes_per_trigger: int | None = None
     activations: bool = False
+    exact: tuple[str, ...] = ()
     push_filters: bool = False
     storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
@@ -112,6 +114,7 @@ def parse(options: Mapping[str, str]) -> ReadOptions:
         max_files_per_trigger=_number(given, "maxFilesPerTrigger", least=1),
         max_bytes_per_trigger=_number(given, "maxBytesPerTrigger", least=1),
         activations=_choice(given, "activations", ("false", "true")) == "true",
+        exact=names(given.get("exact", "")),
         push_filters=_choice(given, "pushFilters", ("false", "true")) == "true",
         storage_options=storage_options(given),
     )

@@ -159,6 +159,7 @@ def rows(
         "minPartitions": min(plan.tasks, spark.sparkContext.defaultParallelism),
     }
     if settings.mode == "current":
+        options["keys"] = plan.keys
         return read_current(spark, root, manifest.tap_id, manifest.stream, **options)
     return read_stream(spark, root, manifest.tap_id, manifest.stream, since=plan.since, **options)
 

@@ -9,7 +9,7 @@ of whatever was there, quotes included).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from pyspark.sql import types as spark
@@ -171,13 +171,30 @@ def to_spark(kind: Type) -> spark.DataType:
     return _SPARK.get(kind.kind, spark.StringType())
 
 
+def exact(kind: Type) -> Type:
+    """The type without doubles, at any depth: they take integers past 2^53 for their neighbours."""
+    if kind == DOUBLE:
+        return EXACT_NUMBER
+    items = None if kind.items is None else exact(kind.items)
+    return replace(kind, items=items, fields=tuple((n, exact(t)) for n, t in kind.fields))
+
+
 def holds_map(data_type: spark.DataType) -> bool:
     """Whether there is a map in it, at any depth: Spark neither sorts nor groups by one."""
+    return _holds(data_type, spark.MapType)
+
+
+def holds_double(data_type: spark.DataType) -> bool:
+    """Whether there is a number in it, at any depth and outside of maps, that is not exact."""
+    return _holds(data_type, spark.DoubleType, spark.FloatType)
+
+
+def _holds(data_type: spark.DataType, *kinds: type[spark.DataType]) -> bool:
     if isinstance(data_type, spark.ArrayType):
-        return holds_map(data_type.elementType)
+        return _holds(data_type.elementType, *kinds)
     if isinstance(data_type, spark.StructType):
-        return any(holds_map(field.dataType) for field in data_type.fields)
-    return isinstance(data_type, spark.MapType)
+        return any(_holds(field.dataType, *kinds) for field in data_type.fields)
+    return isinstance(data_type, kinds)
 
 
 def from_spark(data_type: spark.DataType) -> Type | None:

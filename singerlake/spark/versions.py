@@ -49,11 +49,19 @@ class MergedSchema:
 
 
 def merge(
-    schemas: Mapping[str, Schema], numbers: types.Numbers = "double", last: str | None = None
+    schemas: Mapping[str, Schema],
+    numbers: types.Numbers = "double",
+    last: str | None = None,
+    exact: Collection[str] = (),
 ) -> MergedSchema:
-    """Merge versions, given by hash from the oldest to the newest; `last` was sent last."""
-    keys = frozenset(key for schema in schemas.values() for key in schema.key_properties)
-    records = {hashed: _record(schema, numbers, keys) for hashed, schema in schemas.items()}
+    """Merge versions, given by hash from the oldest to the newest; `last` was sent last.
+
+    Key properties, and the columns that `exact` names, hold no doubles.
+    """
+    keys = {key for schema in schemas.values() for key in schema.key_properties}
+    records = {
+        hashed: _record(schema, numbers, keys.union(exact)) for hashed, schema in schemas.items()
+    }
     paths: list[str] = []
     merged = types.union([types.struct({}), *records.values()], paths)
     conflicts = []
@@ -65,14 +73,10 @@ def merge(
     return MergedSchema(merged, tuple(schemas), tuple(newest.key_properties), tuple(conflicts))
 
 
-def _record(schema: Schema, numbers: types.Numbers, keys: Collection[str]) -> Type:
-    """Keys are never doubles, which take integers past 2^53 for their neighbours."""
+def _record(schema: Schema, numbers: types.Numbers, exact: Collection[str]) -> Type:
     found = json_schema.of(schema.schema, numbers, is_record=True)
     return types.struct(
-        {
-            name: types.EXACT_NUMBER if kind == types.DOUBLE and name in keys else kind
-            for name, kind in found.fields
-        }
+        {name: types.exact(kind) if name in exact else kind for name, kind in found.fields}
     )
 
 
@@ -138,7 +142,7 @@ def _find(stream: Snapshot, wanted: Sequence[str]) -> dict[str, Schema]:
 def merged_of(stream: Snapshot, options: ReadOptions) -> MergedSchema:
     """The merged schema of a stream."""
     last = stream.schema_in_use or next(iter(registered(stream)), None)
-    return merge(chosen(stream, options), options.numbers, last)
+    return merge(chosen(stream, options), options.numbers, last, options.exact)
 
 
 def of_stream(stream: Snapshot, options: ReadOptions) -> MergedSchema:

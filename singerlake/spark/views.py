@@ -17,7 +17,7 @@ from singerlake.errors import ConfigError
 from singerlake.spark import source, versions
 from singerlake.spark.options import ReadOptions
 from singerlake.spark.read import load, options_of, parsed
-from singerlake.spark.types import holds_map
+from singerlake.spark.types import holds_double, holds_map
 from singerlake.spark.versions import MergedSchema
 
 ORDER = ("_sequence", "_position")
@@ -46,6 +46,8 @@ def read_current(
     out: a Spark job looks for that now. A stream that declares no property comes whole. `options`
     are those of `read_stream`.
     """
+    if keys is not None:  # those of the stream are exact by themselves
+        options["exact"] = list(keys)
     given = options_of(spark, tap=tap, stream=stream, metadata=metadata, **options)
     settings = parsed(root, given)
     state = versions.take(settings)
@@ -100,16 +102,26 @@ def _require_comparable(schema: StructType, keys: Sequence[str]) -> None:
                 "declare the properties of the object, or take every record (--mode append, "
                 "read_stream)"
             )
+        if holds_double(kind):
+            raise ConfigError(
+                f"the key {key!r} is a {kind.simpleString()}, which takes integers past 2^53 for "
+                'their neighbours: read the stream with numbers="decimal"'
+            )
 
 
 def _activated(spark: SparkSession, root: str | Path, options: dict[str, Any]) -> int | None:
     """The version that the newest ACTIVATE_VERSION message names."""
     # The message may stand in a file of another time or schema than the rows that it replaces.
-    about_rows = ("start", "end", "schema_versions")
-    wanted = {name: value for name, value in options.items() if name not in about_rows}
+    about_rows = ("start", "end", "schemaversions")
+    wanted = {name: value for name, value in options.items() if _folded(name) not in about_rows}
     found = load(spark, root, options_of(spark, **wanted, activations=True))
     newest = found.orderBy(*(f.col(name).desc() for name in ORDER)).first()
     return None if newest is None else int(newest["_version"])
+
+
+def _folded(option: str) -> str:
+    """Options go by the source's names, regardless of case, and by those of `read_stream`."""
+    return option.lower().replace("_", "")
 
 
 def _quoted(name: str) -> Column:
@@ -125,6 +137,9 @@ def current(df: DataFrame, keys: Sequence[str], activated: int | None = None) ->
 
     A key or a mark that does not fit its type is null, or lacks a part, and would make rows of
     different keys one: with the metadata column `_misfits` it is told apart by what was sent.
+
+    Raises `ConfigError` for a key that holds maps, which Spark does not compare, or doubles, which
+    are not exact.
     """
     needed = [*ORDER, *keys, *([] if activated is None else ["_version"])]
     missing = [name for name in needed if name not in df.columns]

@@ -10,7 +10,19 @@ from pathlib import Path
 import pytest
 
 from singerlake import open_lake
-from tests.cli.lake import EVIL, EVIL_TAP, TAP, VERSIONS, land, lines, run, said
+from singerlake.lake.log import checksum
+from tests.cli.lake import (
+    EVIL,
+    EVIL_TAP,
+    TAP,
+    VERSIONS,
+    folder,
+    land,
+    lines,
+    manifest,
+    run,
+    said,
+)
 
 
 def ids(*arguments: str | Path) -> list[int]:
@@ -41,6 +53,60 @@ def test_json_has_each_record_with_where_it_is_from(built: Path) -> None:
         "record": {"id": 10, "price": 1.1},
     }
     assert '"price": 1.10}' in said("cat", built, TAP, "orders", "--json")
+
+
+def test_each_record_of_a_merged_file_has_its_own_sequence(root: Path) -> None:
+    for numbers in ([1, 2], [3], [4, 5]):
+        land(root, TAP, "small", numbers)
+    arguments = ("cat", root, TAP, "small")
+    before = lines(*arguments)
+    assert [row["sequence"] for row in before] == [1, 1, 2, 3, 3]
+    said("vacuum", root, "--tap", TAP, "--stream", "small", "--here", "--apply")
+    assert len(list(open_lake(root).stream(TAP, "small").since(0))) == 1
+    assert lines(*arguments) == before
+    for sequence in range(4):
+        rest = [row for row in before if row["sequence"] > sequence]
+        assert lines(*arguments, "--since", str(sequence)) == rest
+    assert lines(*arguments, "--since", "1", "--limit", "2") == before[2:4]
+    land(root, TAP, "small", [6])
+    assert [row["sequence"] for row in lines(*arguments, "--since", "2")] == [3, 3, 4]
+
+
+def test_an_activation_counts_as_a_line_of_a_merged_file(root: Path) -> None:
+    activation = b'{"type": "ACTIVATE_VERSION", "stream": "small", "version": 1}'
+    for number in (1, 2):
+        land(root, TAP, "small", [number])
+        with open_lake(root).writer(TAP) as writer:
+            schema = {"type": "object", "properties": VERSIONS[0]}
+            message = {"type": "SCHEMA", "stream": "small", "schema": schema}
+            writer.write(json.dumps({**message, "key_properties": ["id"]}).encode())
+            writer.write(activation)
+    said("vacuum", root, "--tap", TAP, "--stream", "small", "--here", "--apply")
+    rows = lines("cat", root, TAP, "small")
+    assert [(row["sequence"], row["record"]["id"]) for row in rows] == [(1, 1), (3, 2)]
+
+
+def test_a_merged_file_with_more_lines_than_its_merge_tells(root: Path) -> None:
+    for number in (1, 2):
+        land(root, TAP, "small", [number])
+    said("vacuum", root, "--tap", TAP, "--stream", "small", "--here", "--apply")
+    path = manifest(root, "small")
+    document = json.loads(path.read_bytes())
+    (row,) = document["files"]
+    told = folder(root, "small") / row["merge"]["path"]
+    merge = json.loads(told.read_bytes())
+    merge["parts"], row["records"] = [[1, 1], [2, 0]], 1
+    told.write_text(json.dumps(merge))
+    row["merge"]["checksum"] = checksum(told.read_bytes())
+    path.write_text(json.dumps(document))
+    result = run("cat", root, TAP, "small", "--json")
+    assert (result.exit_code, "CorruptFile" in result.stderr) == (3, True)
+    assert [json.loads(line)["sequence"] for line in result.stdout.splitlines()] == [1]
+
+
+def test_latest_is_the_version_of_the_newest_file(root: Path) -> None:
+    land(root, TAP, "orders", [30], VERSIONS[0])
+    assert ids("cat", root, TAP, "orders", "--version", "latest") == [0, 30]
 
 
 def test_messages_are_what_was_stored(built: Path) -> None:

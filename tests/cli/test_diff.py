@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.cli.lake import EVIL, TAP, folder, run, said, told
+from tests.cli.lake import EVIL, TAP, VERSIONS, folder, land, run, said, told
 
 
 def test_what_was_added_removed_and_changed_is_told(built: Path) -> None:
@@ -34,6 +34,21 @@ def test_json_has_each_difference(built: Path) -> None:
 
 def test_a_version_with_itself(built: Path) -> None:
     assert "No differences" in said("diff", built, TAP, "orders", "--from", "v2", "--to", "v2")
+
+
+def test_latest_is_the_version_of_the_newest_file(root: Path) -> None:
+    land(root, TAP, "orders", [30], VERSIONS[1])
+    found = told("diff", root, TAP, "orders")
+    assert (found["from"]["version"], found["to"]["version"]) == (1, 2)
+
+
+def test_where_the_first_version_came_back_another_can_be_named(root: Path) -> None:
+    land(root, TAP, "orders", [30], VERSIONS[0])
+    result = run("diff", root, TAP, "orders")
+    assert result.exit_code == 2
+    assert "name another with --from" in " ".join(result.stderr.split())
+    found = told("diff", root, TAP, "orders", "--from", "v3")
+    assert (found["from"]["version"], found["to"]["version"]) == (3, 1)
 
 
 def test_a_first_version_has_nothing_before_it(built: Path) -> None:

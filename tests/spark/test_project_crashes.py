@@ -100,6 +100,28 @@ def test_two_runs_at_once_publish_once(
     assert projector.ids() == list(range(10))
 
 
+def test_the_keys_are_those_of_the_plan(
+    projector: Projector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where a tap is set back to an older schema, and its keys, while the run is at work."""
+    properties = {"id": {"type": "integer"}, "v": {"type": "string"}}
+
+    def commit(keys: list[str], value: str) -> list[dict[str, Any]]:
+        record = projecting.record_message("s", {"id": 1, "v": value}, 1)
+        return [projecting.schema_message("s", properties, keys), record]
+
+    projector.land(commit(["id"], "a"), commit(["id", "v"], "b"))
+    rows: Callable[..., Any] = job.rows
+
+    def after_a_commit(*given: Any, **more: Any) -> Any:
+        projector.land(commit(["id"], "c"))
+        return rows(*given, **more)
+
+    monkeypatch.setattr(job, "rows", after_a_commit)
+    projector.run("s", projecting.CURRENT)
+    assert sorted(row["v"] for row in projector.rows("s")) == ["a", "b"]
+
+
 def test_staged_files_that_are_gone_are_not_published(
     projector: Projector, monkeypatch: pytest.MonkeyPatch
 ) -> None:

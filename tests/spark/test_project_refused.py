@@ -52,6 +52,7 @@ def test_wrong_settings_are_refused(projector: Projector, settings: Settings) ->
 
 
 INTEGER = {"type": "integer"}
+TIME = {"type": "string", "format": "date-time"}
 MAP = {"type": "object", "additionalProperties": INTEGER}
 UNFIT: dict[str, tuple[dict[str, Any], list[str], Settings]] = {
     "names that differ in case only": (
@@ -68,6 +69,11 @@ UNFIT: dict[str, tuple[dict[str, Any], list[str], Settings]] = {
         {"id": {"type": "object", "properties": {"m": MAP}}},
         [],
         Settings(format="parquet", mode="append", sort_by=("id",)),
+    ),
+    "partitions of one name": (
+        {"at": TIME, "at_day": {"type": "string"}},
+        [],
+        Settings(format="parquet", mode="append", partition_by=("at:day", "at_day")),
     ),
     "a key that is not declared": (
         {"x": INTEGER},

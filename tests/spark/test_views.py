@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -11,6 +12,7 @@ from pyspark.sql import SparkSession
 from singerlake import open_lake
 from singerlake.errors import ConfigError
 from singerlake.spark import current, read_current, read_stream
+from singerlake.spark.views import NEEDED
 from tests.spark.lakes import STREAM, TAP, activate_line, land, record_line, rows, schema_line
 
 SCHEMA = schema_line(
@@ -150,6 +152,55 @@ def test_numbers_as_keys_are_exact_across_versions(spark: SparkSession, tmp_path
     ]
 
 
+@pytest.mark.parametrize(
+    ("declared", "value"),
+    [
+        (NUMBER, "{}"),
+        ({"type": "object", "properties": {"n": NUMBER}}, '{{"n": {}}}'),
+        ({"type": "array", "items": NUMBER}, "[{}]"),
+        (
+            {"type": "array", "items": {"type": "object", "properties": {"n": NUMBER}}},
+            '[{{"n": {}}}]',
+        ),
+    ],
+    ids=["number", "object", "array", "array of objects"],
+)
+@pytest.mark.parametrize("keys", [["k"], None], ids=["given", "declared"])
+def test_numbers_in_keys_are_exact(
+    spark: SparkSession, tmp_path: Path, keys: list[str] | None, declared: Any, value: str
+) -> None:
+    schema = schema_line({"k": declared, "v": {"type": "string"}}, keys=() if keys else ("k",))
+    sent = [(2**53, "old"), (2**53 + 1, "other"), (2**53, "new")]
+    texts = [f'{{"k": {value.format(number)}, "v": "{v}"}}' for number, v in sent]
+    land(tmp_path, [schema, *map(record_line, texts)])
+    found = read_current(spark, tmp_path, TAP, STREAM, keys=keys, columns=["v"])
+    assert [row["v"] for row in rows(found, "v")] == ["new", "other"]
+
+
+def test_current_refuses_keys_that_are_not_exact(spark: SparkSession, tmp_path: Path) -> None:
+    properties = {"n": NUMBER, "a": {"type": "array", "items": NUMBER}}
+    sent = [{"n": 2**53 + more, "a": [2**53 + more]} for more in (0, 1, 0)]
+    land(tmp_path, [schema_line(properties, keys=()), *map(record_line, sent)])
+    frame = read_stream(spark, tmp_path, TAP, STREAM, metadata=NEEDED)
+    narrow = frame.selectExpr("cast(n as float) as n", "_sequence", "_position")
+    for made, key in ((frame, "n"), (frame, "a"), (narrow, "n")):
+        with pytest.raises(ConfigError, match=r'numbers="decimal"'):
+            current(made, [key])
+    exact = read_stream(spark, tmp_path, TAP, STREAM, metadata=NEEDED, numbers="decimal")
+    for key in properties:
+        assert current(exact, [key]).count() == 2
+
+
+def test_an_object_is_compared_by_its_declared_members(spark: SparkSession, tmp_path: Path) -> None:
+    """Others are in no column."""
+    key = {"type": "object", "properties": {"n": {"type": "integer"}}}
+    schema = schema_line({"id": key, "v": {"type": "string"}})
+    keys = [{"n": 1, "other": 1}, {"n": 1, "other": 2}, {"n": 2, "other": 2}]
+    land(tmp_path, [schema, *(record_line({"id": k, "v": f"{n}"}) for n, k in enumerate(keys))])
+    found = read_current(spark, tmp_path, TAP, STREAM, columns=["v"])
+    assert [row["v"] for row in rows(found, "v")] == ["1", "2"]
+
+
 def test_the_keys_are_those_that_were_sent_last(spark: SparkSession, tmp_path: Path) -> None:
     """A tap that was upgraded and set back has an older version's keys again."""
     one, two = (schema_line({"id": {}, "v": {}}, keys=keys) for keys in (["id"], ["id", "v"]))
@@ -158,14 +209,17 @@ def test_the_keys_are_those_that_were_sent_last(spark: SparkSession, tmp_path: P
     assert [row["v"] for row in rows(read_current(spark, tmp_path, TAP, STREAM), "v")] == ['"c"']
 
 
+@pytest.mark.parametrize("name", ["schema_versions", "schemaVersions", "SCHEMAVERSIONS"])
 def test_a_version_that_another_schema_activated_replaces_too(
-    spark: SparkSession, tmp_path: Path
+    spark: SparkSession, tmp_path: Path, name: str
 ) -> None:
+    """However the option that chooses the schema is written."""
     land(tmp_path, [SCHEMA, *(record_line({"id": n, "v": "old"}, version=1) for n in (1, 2))])
     other = schema_line({"id": {"type": "integer"}, "more": {}})
     land(tmp_path, [other, record_line({"id": 1}, version=2), activate_line(2)])
     first = open_lake(tmp_path).stream(TAP, STREAM).snapshot().manifest.files[0].schema_hash
-    assert rows(read_current(spark, tmp_path, TAP, STREAM, schema_versions=[first]), "id") == []
+    chosen: dict[str, Any] = {name: [first]}
+    assert rows(read_current(spark, tmp_path, TAP, STREAM, **chosen), "id") == []
 
 
 @pytest.mark.parametrize("key", ["m", "nothing"])

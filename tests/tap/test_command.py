@@ -126,6 +126,8 @@ def test_about_lists_exactly_the_settings(tmp_path: Path) -> None:
         ({"tap_id": "tap-nobody--knows"}, "UnknownTap: "),
         ({"lake_root": "nowhere://x"}, "BadLocation: "),
         ({"storage_options": {"key": SECRET}}, "takes no storage_options"),
+        ({"storage_options": {"create": True}, "tap_id": None}, "takes no storage_options"),
+        ({"storage_options": {"url": SECRET}, "tap_id": None}, "takes no storage_options"),
     ],
 )
 def test_bad_settings_are_one_line_that_says_which(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 from contextlib import redirect_stdout
@@ -11,6 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from singerlake.lake.check import check
+from tap_singerlake.stream import without_blank_lines
 from tap_singerlake.tap import TapSingerlake
 from target_singerlake.target import TargetSingerlake
 from tests.tap.replay import (
@@ -20,12 +23,15 @@ from tests.tap.replay import (
     config,
     deselect,
     discover,
+    files,
+    lake,
     land,
     new_root,
     properties,
     record,
     replay,
     schema,
+    stream_keys,
 )
 
 A, B = schema(), schema(properties("name", "colour"))
@@ -58,6 +64,57 @@ def test_a_file_of_many_blocks_comes_out_byte_for_byte() -> None:
     lines = [record(number % 3000, name="x" * (number % 997)) for number in range(5000)]
     land(root, [A, *lines])
     assert replay(config(root)).data == [A, *lines]
+
+
+BLANK = [b"", b" ", b"\r", b"\t \r", b"\x0b\x0c"]
+
+
+def put_foreign(root: str, content: bytes) -> None:
+    """A file that another tool left beside the first one."""
+    folder = files(root)[0].schema_hash
+    key = stream_keys().under(f"{folder}/{STREAM}-20260301T100001Z-20260301T105959Z.singer.gz")
+    lake(root).store.create(key, gzip.compress(content))
+
+
+@pytest.mark.parametrize("adopted", [True, False])
+@pytest.mark.parametrize(
+    "content",
+    [
+        A + b"\n\n" + record(1) + b"\n \n" + record(2) + b"\r\n\r\n",
+        A + b"\r\n\r\n \t\n" + record(1) + b"\n" + record(2) + b"\r\n \x0b\x0c",
+        b"\n" + A + b"\n" + record(1) + b"\n\n\n" + record(2) + b"\r",
+        A + b"\n \n" + b" \n" * 400_000 + record(1) + b"\n" + record(2) + b"\r\n",
+    ],
+)
+def test_blank_lines_of_a_foreign_file_do_not_come_out(content: bytes, adopted: bool) -> None:
+    root = new_root()
+    land(root, [A, record(0)])
+    put_foreign(root, content)
+    if adopted:
+        assert check(lake(root).store, fix=True).findings
+    else:
+        lake(root).store.delete(stream_keys().manifest)
+    printed = replay(config(root)).raw.removesuffix(b"\n").split(b"\n")
+    assert all(line.strip() for line in printed)
+    data = [line for line in printed if json.loads(line)["type"] != "STATE"]
+    assert data == [A, record(0), record(1), record(2) + b"\r"]
+
+
+def test_blank_lines_at_the_edges_of_blocks_do_not_come_out() -> None:
+    root = new_root()
+    land(root, [A, record(0)])
+    lines = [b" " + record(number % 3000, name="x" * (number % 97)) for number in range(5000)]
+    mixed = [part for at, line in enumerate(lines) for part in (line, BLANK[at % 5])]
+    put_foreign(root, b"\n".join([A, *mixed]))
+    check(lake(root).store, fix=True)
+    assert replay(config(root)).data == [A, record(0), *lines]
+
+
+@given(st.lists(st.sampled_from([*BLANK, b"{}", b" {}", b"{}\r", b"{ }\t"])), st.booleans())
+def test_a_block_keeps_every_line_that_is_not_blank(lines: list[bytes], ends: bool) -> None:
+    block = b"\n".join(lines) + (b"\n" if ends else b"")
+    kept = [line for line in lines if line.strip()]
+    assert without_blank_lines(block).removesuffix(b"\n") == b"\n".join(kept)
 
 
 def test_text_output_gets_the_same_lines(capsys: pytest.CaptureFixture[str]) -> None:
