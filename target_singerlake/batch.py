@@ -9,11 +9,10 @@ from itertools import chain
 from typing import IO, Any
 
 import fsspec
-import msgspec
 from singer_sdk.helpers._batch import BaseBatchFileEncoding, BatchConfig
 
 from singerlake.errors import BadMessage, ConfigError
-from singerlake.format.message import LONGEST
+from singerlake.format.message import LONGEST, require_object
 from target_singerlake.messages import parsed, serialized
 
 ROWS = 1000
@@ -21,8 +20,6 @@ ROWS = 1000
 
 READ = 1024 * 1024
 """Bytes of a parquet column that are read at once."""
-
-_record = msgspec.json.Decoder(msgspec.defstruct("Record", []))
 
 # What stands before the host, and the query: a signed URL has its signature there.
 _CREDENTIALS = re.compile(r"""(?<=://)[^/@\s'"]*@|\?[^\s'"]+""")
@@ -104,7 +101,7 @@ def _json_lines(file: IO[bytes], compressed: bool) -> Iterator[bytes]:
     with gzip.GzipFile(fileobj=file) if compressed else file as lines:
         while line := lines.readline(LONGEST):  # cut, it is no JSON
             if line := line.strip():
-                _record.decode(line)  # what follows an object would become part of the message
+                require_object(line)  # what follows it would become part of the message
                 yield line
 
 

@@ -15,12 +15,11 @@ import msgspec
 from singerlake.cli.console import is_terminal
 from singerlake.cli.options import command, json_option, schema_hash_of, since_option
 from singerlake.cli.root import Root, root_arguments
-from singerlake.errors import CorruptFile
 from singerlake.format import message
 from singerlake.format.manifest import File
 from singerlake.format.printable import plain
 from singerlake.lake import Selection, Snapshot
-from singerlake.lake.merge import read_merge
+from singerlake.lake.merge import read_merge, too_many_lines
 
 
 class _Raw(msgspec.Struct):
@@ -133,11 +132,8 @@ def _sequences(snapshot: Snapshot, file: File, since: int) -> Iterator[int]:
     for sequence, lines in merged.parts:
         if sequence > since:
             yield from repeat(sequence, lines)
-    raise CorruptFile(
-        f"{snapshot.store.url}/{snapshot.keys.under(file.path)}: expected {merged.lines} lines, as "
-        "its merge document tells, found more; restore the document from a backup, or run "
-        "`singerlake rebuild`"
-    )
+    where = f"{snapshot.store.url}/{snapshot.keys.under(file.path)}"
+    raise too_many_lines(where, merged.lines)
 
 
 def _record(line: bytes) -> bytes:

@@ -39,6 +39,7 @@ class _Wire(msgspec.Struct):
 
 
 _decoder = msgspec.json.Decoder(_Wire)
+_object = msgspec.json.Decoder(msgspec.defstruct("_Object", []))
 
 
 def decode_sent(line: bytes) -> Envelope:
@@ -122,6 +123,14 @@ def record_of(line: bytes) -> dict[str, Any]:
     if not isinstance(record, dict):
         raise BadMessage("a RECORD message has no `record` object")
     return record
+
+
+def require_object(text: bytes) -> None:
+    """Raises `BadMessage` for what is not one JSON object and nothing else, as Python reads it."""
+    try:
+        _object.decode(text)
+    except (msgspec.MsgspecError, RecursionError):
+        _loads(text)
 
 
 def _in_utc(moment: datetime | None) -> datetime | None:

@@ -34,6 +34,11 @@ from singerlake.store import Promise, Store
 
 RUN_ID = "vacuum"
 
+_RESTORE = (
+    "restore the document from a backup; where there is none, docs/operations/recovery.md tells "
+    "what to do"
+)
+
 FORGET = timedelta(days=14)
 """How long a merge remembers what was replaced and is gone: a slow writer may look for its file,
 and a merge that was given up may name it until it is purged. What is there is remembered for
@@ -54,18 +59,23 @@ def read_merge(store: Store, keys: StreamKeys, file: File) -> Merge | None:
         ) from None
     except NotFound:
         raise CorruptDocument(
-            f"{where}: the manifest names this merge, and it is not there; restore it from a "
-            "backup, or run `singerlake rebuild`"
+            f"{where}: the manifest names this merge, and it is not there; {_RESTORE}"
         ) from None
     if log.checksum(data) != file.merge.checksum:
         raise CorruptDocument(
             f"{where}: expected the checksum {file.merge.checksum}, found {log.checksum(data)}; "
-            "restore it from a backup, or run `singerlake rebuild`"
+            f"{_RESTORE}"
         )
     merge = merges.decode(data, where)
     if not merge.is_of(file):
         raise document.corrupt(merges.KIND, where, "other parts than the file's row has")
     return merge
+
+
+def too_many_lines(where: str, told: int) -> CorruptFile:
+    return CorruptFile(
+        f"{where}: expected {told} lines, as its merge document tells, found more; {_RESTORE}"
+    )
 
 
 def merge_files(

@@ -131,8 +131,8 @@ def rebuild_stream(
             found, reads, skipped = _read_rest(store, found, reads, skipped)
             digests = examined.digests(keys, reads.values())
         if known.version is None and not reads:
-            return RebuildReport(skipped=skipped), None
-        report = RebuildReport(streams=1, skipped=skipped)
+            return RebuildReport(skipped=list(skipped.values())), None
+        report = RebuildReport(streams=1, skipped=list(skipped.values()))
         whole = _merged(store, found, known, reads, digests, writer_id, report)
         small = commit.seal_all(store, keys, whole)
         segments = list_segments(store, keys)
@@ -165,46 +165,49 @@ def _is_in_place(store: Store, keys: StreamKeys, manifest: Manifest) -> bool:
 
 def _read_all(
     store: Store, found: StreamInventory, steps: Steps
-) -> tuple[dict[str, Examined], list[str]]:
-    """Every readable file by its path, and what is wrong with the others.
+) -> tuple[dict[str, Examined], dict[str, str]]:
+    """Every readable file by its path, and what is wrong with each of the others.
 
     Adds to `found` what tells of these files: notes first, because a job deletes a file before
     its note, and merges last, because a merge writes its document before its file.
     """
     found.notes += uploads.notes(store, found.keys)
 
-    def read(file: ListedFile) -> Examined | str | None:
+    def read(file: ListedFile) -> Examined | CorruptFile | None:
         try:
             return examined.examine(store, found.keys, file)
         except MissingFile:
             return None
         except CorruptFile as error:
-            return str(error)
+            return error
 
-    reads, skipped = {}, []
-    for outcome in in_parallel(read, found.files.values()):
+    reads, skipped = {}, {}
+    outcomes = in_parallel(read, found.files.values())
+    for path, outcome in zip(found.files, outcomes, strict=True):
         steps.step()
-        if isinstance(outcome, str):
-            skipped.append(outcome)
+        if isinstance(outcome, CorruptFile):
+            skipped[path] = str(outcome)
         elif outcome is not None:
-            reads[outcome.entry.path] = outcome
+            reads[path] = outcome
     found.merges |= retired.list_merges(store, found.keys)
     return reads, skipped
 
 
 def _read_rest(
-    store: Store, found: StreamInventory, reads: dict[str, Examined], skipped: list[str]
-) -> tuple[StreamInventory, dict[str, Examined], list[str]]:
+    store: Store, found: StreamInventory, reads: dict[str, Examined], skipped: dict[str, str]
+) -> tuple[StreamInventory, dict[str, Examined], dict[str, str]]:
     """The stream as it is listed now: files that are new, or others than they were, are read."""
     keys = found.keys
     listed = inventory.take(store, keys.tap_id, keys.stream).streams.get(keys)
     now = listed or StreamInventory(keys)
     same = {path for path, file in now.files.items() if found.files.get(path) == file}
     new = {path: file for path, file in now.files.items() if path not in same}
-    rest = dataclasses.replace(now, files=new)
+    # The notes of before too: they tell of files that were read then.
+    rest = dataclasses.replace(now, files=new, notes=found.notes + now.notes)
     more, wrong = _read_all(store, rest, Steps(no_progress, len(new)))
     known = {path: read for path, read in reads.items() if path in same}
-    return dataclasses.replace(rest, files=now.files), known | more, skipped + wrong
+    still_wrong = {path: error for path, error in skipped.items() if path in same}
+    return dataclasses.replace(rest, files=now.files), known | more, still_wrong | wrong
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from singerlake.errors import BadMessage, CorruptFile
 from singerlake.format import compression, message
+from singerlake.lake.merge import too_many_lines
 from singerlake.spark.block import BlockParser
 from singerlake.spark.convert import converter
 from singerlake.spark.line import LineParser
@@ -103,10 +104,7 @@ def _add_sequences(rows: Rows, parts: tuple[tuple[int, int], ...], where: str) -
     places = rows.arrays[about_row("_position")].to_numpy() - FIRST_POSITION
     found = np.searchsorted(ends, places, side="right")
     if found.max(initial=0) >= len(numbers):
-        raise CorruptFile(
-            f"{where}: expected {ends[-1]} lines, as its merge document tells, found more; "
-            "restore the document from a backup, or run `singerlake rebuild`"
-        )
+        raise too_many_lines(where, int(ends[-1]))
     rows.arrays[about_row("_sequence")] = pa.array(numbers[found], pa.int64())
 
 

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from singerlake.errors import DamageError, MissingFile
-from singerlake.lake import Bookmark, clock, open_lake
+from singerlake.lake import Bookmark, clock, open_on
 from singerlake.lake.parallel import Progress, no_progress
 from singerlake.spark import layout
 from singerlake.spark import published as documents
@@ -87,7 +87,7 @@ def project(
     the columns, `StaleBookmark` where the raw log was renumbered, and `CommitConflict` where
     another run was quicker. A dry run raises the first two as a run does.
     """
-    lake = open_lake(root, **(storage_options or {}))
+    lake = open_on(open_store(root, storage_options or {}))
     store, keys = open_store(out, out_options), PublishedKeys(tap, stream)
     source = lake.stream(tap, stream)
     settings = checked(settings)

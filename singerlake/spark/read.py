@@ -13,13 +13,14 @@ from pyspark.sql import DataFrame, SparkSession
 
 from singerlake.errors import ConfigError
 from singerlake.format import times
-from singerlake.lake import open_lake
+from singerlake.lake import open_on
 from singerlake.spark import options as read_options
 from singerlake.spark import versions
 from singerlake.spark.lend import lend
 from singerlake.spark.options import ReadOptions
 from singerlake.spark.source import register
 from singerlake.spark.versions import Conflict
+from singerlake.store import open_store
 
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 
@@ -92,7 +93,7 @@ def read_tap(
     **options: Any,
 ) -> dict[str, DataFrame]:
     """Every stream of a tap, by name; `options` are those of `read_stream`."""
-    lake = open_lake(root, **(storage_options or {}))
+    lake = open_on(open_store(root, storage_options or {}))
     return {
         stream.name: read_stream(
             spark, root, tap, stream.name, storage_options=storage_options, **options

@@ -9,7 +9,7 @@ import pytest
 
 from singerlake.errors import CorruptDocument
 from singerlake.lake import check, open_on, upload
-from singerlake.store import Store
+from singerlake.store import Store, s3_requests
 from tests.lake.faulty_store import MANIFEST_REPLACE, BestEffort, Hooked, Intercepting
 from tests.lake.landing import (
     KEYS,
@@ -63,6 +63,7 @@ def test_large_files_with_the_same_times_need_no_condition(monkeypatch: pytest.M
                 self.inner.delete(key)
             return super().create(key, data)
 
+    assert upload.LARGE <= s3_requests.ONE_PUT
     monkeypatch.setattr(upload, "LARGE", 1)
     store = new_store()
     for _ in range(3):

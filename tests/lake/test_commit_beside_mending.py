@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from singerlake.errors import OutcomeUnknown
 from singerlake.format import manifest as manifests
-from singerlake.lake import check, rebuild
-from singerlake.store import Store
+from singerlake.lake import check, rebuild, uploads
+from singerlake.store import Listed, Store
 from tests.lake.faulty_store import (
     MANIFEST_REPLACE,
     At,
     Gate,
     Hooked,
+    Intercepting,
     LosingAnswers,
     Lost,
     Pausing,
@@ -24,6 +25,8 @@ from tests.lake.faulty_store import (
 from tests.lake.landing import (
     KEYS,
     QUICK,
+    STREAM,
+    TAP,
     assert_clean,
     assert_once_each,
     codes,
@@ -32,7 +35,12 @@ from tests.lake.landing import (
     new_store,
     numbers_in,
     objects_in,
+    overwrite,
+    paths_in,
     put_orphan,
+    record_line,
+    schema_line,
+    singer_file,
 )
 
 MENDERS: dict[str, Callable[[Store], Any]] = {
@@ -142,6 +150,45 @@ def test_a_commit_to_a_log_that_cannot_be_read_whole_stays_in_it(
     MENDERS[mender](hooked)
     assert hooked.happened
     assert_once_each(store, 8)
+    assert_clean(store)
+
+
+class TwoPages(Intercepting):
+    """A listing comes in two pages; between those of the second listing something happens."""
+
+    def __init__(self, inner: Store, meanwhile: Callable[[], object]) -> None:
+        super().__init__(inner)
+        self.listings, self._meanwhile = 0, meanwhile
+
+    def list(self, prefix: str) -> Iterator[Listed]:
+        if prefix != KEYS.folder:
+            yield from super().list(prefix)
+            return
+        self.listings += 1
+        yield from [row for row in self.inner.list(prefix) if "/_uploads/" not in row.key]
+        if self.listings == 2:
+            self._meanwhile()
+        yield from [row for row in self.inner.list(prefix) if "/_uploads/" in row.key]
+
+
+def test_a_rebuild_that_lists_again_adopts_no_file_that_a_job_removes_meanwhile() -> None:
+    store = new_store()
+    land_each(store, [0, 1])
+    # Not what its row says, so that the rebuild lists once more.
+    lines = [schema_line(), record_line(0), record_line(0)]
+    overwrite(store, KEYS.under(paths_in(store)[0]), singer_file(lines))
+    job, attempt = uploads.new_job(), put_orphan(store, 5)
+    uploads.note(store, KEYS, job, attempt, "w", "r")
+
+    def removed() -> None:
+        store.delete(KEYS.under(attempt))
+        for note in list(uploads.notes(store, KEYS, job)):
+            store.delete(note.key)
+
+    paged = TwoPages(store, removed)
+    rebuild(paged, TAP, STREAM)
+    assert paged.listings == 2
+    assert numbers_in(store) == [0, 0, 1]
     assert_clean(store)
 
 

@@ -121,6 +121,15 @@ def test_json_records_are_kept_byte_for_byte(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("value", [b"NaN", b"-Infinity", rb'"\ud800"'])
+def test_json_that_python_reads_is_kept_byte_for_byte(tmp_path: Path, value: bytes) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(b'{"id":1,"x":' + value + b"}\n")
+    land([schema("s"), batch({"format": "jsonl"}, file)], tmp_path / "lake")
+    (line,) = stored(tmp_path / "lake", "s")
+    assert value in line
+
+
 def test_decimals_and_times_of_parquet_are_exact(tmp_path: Path, path: dict[str, Any]) -> None:
     value = Decimal("12345678901234567890.123456789")
     table = pyarrow.table({"id": [1], "d": [value], "big": [2**63 - 1]})
