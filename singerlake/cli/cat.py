@@ -41,7 +41,12 @@ _python = json.JSONDecoder()
 @command()
 @root_arguments("tap", "stream")
 @since_option
-@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="At most so many.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=0, max=sys.maxsize),
+    metavar="N",
+    help="At most so many.",
+)
 @click.option(
     "--version",
     metavar="VERSION",

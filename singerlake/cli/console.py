@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from collections.abc import Iterable
 from datetime import datetime
+from typing import Any
 
 import click
 from rich.cells import cell_len
@@ -67,13 +69,48 @@ def complain(message: object, label: str = "Error") -> None:
 
 def print_json(value: object) -> None:
     """One JSON document, for scripts; times as ISO 8601."""
-    click.echo(_safe(json.dumps(value, indent=2, default=_as_text, ensure_ascii=False)))
+    click.echo(_json(value, indent=2))
 
 
 def print_json_lines(values: Iterable[object]) -> None:
     """A JSON document on each line."""
     for value in values:
-        click.echo(_safe(json.dumps(value, default=_as_text, ensure_ascii=False)))
+        click.echo(_json(value))
+
+
+def _json(value: object, indent: int | None = None) -> str:
+    try:
+        return _dumped(value, indent)
+    except ValueError:  # rare, so that not every document is copied
+        return _dumped(_finite(value), indent)
+
+
+def _dumped(value: object, indent: int | None) -> str:
+    return _safe(
+        json.dumps(
+            value,
+            indent=indent,
+            default=_as_text,
+            allow_nan=False,
+            # Else stdout would escape what it cannot encode, in a way that JSON does not know.
+            ensure_ascii=not _is_utf8(sys.stdout.encoding),
+        )
+    )
+
+
+def _is_utf8(encoding: str | None) -> bool:
+    return (encoding or "").lower().replace("_", "-") in ("utf-8", "utf8")
+
+
+def _finite(value: Any) -> Any:
+    """The value with NaN and infinities as text: Python reads them, JSON has no such numbers."""
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return json.dumps(value)
+    return value
 
 
 def _as_text(value: object) -> str:

@@ -37,7 +37,7 @@ _SAME = {"s3a": "s3", "gcs": "gs", "abfss": "abfs", "az": "abfs"}
 
 
 def credentials(
-    url: str, options: Mapping[str, Any], environment: Mapping[str, str], home: Path
+    url: str, options: Mapping[str, Any], environment: Mapping[str, str], home: Path | None
 ) -> Iterator[str]:
     """Where this store's credentials and settings would come from, the strongest first."""
     scheme = url.partition("://")[0].lower() if "://" in url else ""
@@ -48,5 +48,12 @@ def credentials(
         if environment.get(name):
             yield f"${name}"
     for name in FILES.get(scheme, ()):
-        if (home / name).is_file():
+        if home is not None and _is_file(home / name):
             yield f"~/{name}"
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a home that may not be entered has no credentials to offer
+        return False

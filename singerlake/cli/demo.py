@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterator
 from importlib.resources import files
@@ -15,6 +16,7 @@ from singerlake.cli.diff import diff
 from singerlake.cli.ls import ls
 from singerlake.cli.name import shown
 from singerlake.cli.options import command, json_option
+from singerlake.cli.root import STORAGE_OPTIONS
 from singerlake.cli.show import show
 from singerlake.format import message
 from singerlake.lake import Lake, open_lake
@@ -38,25 +40,43 @@ def demo(context: click.Context, folder: Path, as_json: bool) -> None:
       singerlake demo
       singerlake demo /tmp/lake && singerlake cat /tmp/lake tap-shop--sample orders
     """
-    if folder.exists() and any(folder.iterdir()):
-        raise click.UsageError(f"{folder} is not empty: name a new folder, or remove this one")
+    _require_empty(folder)
     landed = _land(open_lake(folder, create=True))
-    place = str(folder)
     if as_json:
-        print_json({"root": place, "tap_id": TAP, "files": landed})
+        print_json({"root": str(folder), "tap_id": TAP, "files": landed})
         return
     say(f"[dim]# landed {plural(landed, 'file')}, as target-singerlake does[/]")
+    place, reach = _place(folder), _reach()
     for one, words in (
-        (ls, [place]),
-        (show, [place, TAP, STREAM]),
-        (diff, [place, TAP, STREAM]),
+        (ls, [place, *reach]),
+        (show, [place, TAP, STREAM, *reach]),
+        (diff, [place, TAP, STREAM, *reach]),
     ):
         say()
         say("[bold green]$[/] ", _typed(str(one.name), *words))
         one.main(words, prog_name=str(one.name), standalone_mode=False, parent=context)
     say()
-    say("Look around:     ", _typed("cat", place, TAP, STREAM))
-    say("Or in a browser: ", _typed("site", "serve", place, "--open"))
+    say("Look around:     ", _typed("cat", place, TAP, STREAM, *reach))
+    say("Or in a browser: ", _typed("site", "serve", place, *reach, "--open"))
+
+
+def _require_empty(folder: Path) -> None:
+    try:
+        empty = not folder.exists() or not any(folder.iterdir())
+    except OSError as error:
+        raise click.UsageError(f"{folder}: {error.strerror}") from None
+    if not empty:
+        raise click.UsageError(f"{folder} is not empty: name a new folder, or remove this one")
+
+
+def _place(folder: Path) -> str:
+    """With a slash: where $SINGERLAKE_ROOT is set, `ls` takes a bare name for a tap."""
+    return f".{os.sep}{folder}" if folder.name == str(folder) else str(folder)
+
+
+def _reach() -> list[str]:
+    """Storage options of the environment are for another lake: a folder takes none."""
+    return ["--storage-options", "{}"] if os.environ.get(STORAGE_OPTIONS) else []
 
 
 def _typed(*words: str) -> Text:

@@ -51,7 +51,7 @@ def doctor(context: click.Context, root: Root, read_only: bool, as_json: bool) -
     with progress("trying the store"):
         answers = list(_answers(root, read_only))
     versions = dict(_versions())
-    found = list(credentials(root.url, root.options, os.environ, Path.home()))
+    found = list(credentials(root.url, root.options, os.environ, _home()))
     healthy = all(answer.status != "failed" for answer in answers)
     if as_json:
         print_json(
@@ -100,6 +100,14 @@ def _lake(store: Store) -> str:
         return f"{plural(len(open_on(store).taps()), 'tap')} in its document"
     except NotALake:
         return "none here yet: the first landing makes it"
+
+
+def _home() -> Path | None:
+    """None where nothing tells it: a container may run as a user that it does not know."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return None
 
 
 def _versions() -> Iterator[tuple[str, str]]:

@@ -23,7 +23,14 @@ from singerlake.cli.console import (
 )
 from singerlake.cli.failures import Failures
 from singerlake.cli.name import shown
-from singerlake.cli.options import command, json_option, since_option, stream_option, tap_option
+from singerlake.cli.options import (
+    Span,
+    command,
+    json_option,
+    since_option,
+    stream_option,
+    tap_option,
+)
 from singerlake.cli.progress import counted, progress
 from singerlake.cli.root import Root, root_arguments
 from singerlake.cli.selection import chosen_streams
@@ -56,7 +63,7 @@ Seen = dict[StreamKeys, Bookmark]
 @click.option("-f", "--follow", is_flag=True, help="Go on with what is committed from now on.")
 @click.option(
     "--every",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Span("seconds", min_open=True),
     default=5.0,
     show_default=True,
     metavar="SECONDS",

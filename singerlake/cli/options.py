@@ -22,11 +22,11 @@ def command() -> Callable[[Callable[..., Any]], click.Command]:
 
 
 class Span(click.FloatRange):
-    """A span of time that dates can hold: from nothing to a hundred years."""
+    """A span of time that dates can hold: from nothing, or more than that, to a hundred years."""
 
-    def __init__(self, unit: Literal["hours", "seconds"]) -> None:
+    def __init__(self, unit: Literal["hours", "seconds"], min_open: bool = False) -> None:
         years = timedelta(days=365 * 100)
-        super().__init__(min=0, max=years / timedelta(**{unit: 1}))
+        super().__init__(min=0, min_open=min_open, max=years / timedelta(**{unit: 1}))
         self._unit = unit
 
     def convert(

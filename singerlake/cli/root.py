@@ -17,6 +17,9 @@ from singerlake.store import Store, open_store
 
 Command = Callable[..., Any]
 
+STORAGE_OPTIONS = "SINGERLAKE_STORAGE_OPTIONS"
+"""The variable of the environment that may hold them."""
+
 
 @dataclass(frozen=True)
 class Root:
@@ -78,7 +81,7 @@ def _storage_options(command: Command) -> Command:
     )
     by_json = click.option(
         "--storage-options",
-        envvar="SINGERLAKE_STORAGE_OPTIONS",
+        envvar=STORAGE_OPTIONS,
         metavar="JSON|@FILE",
         help="fsspec storage options: JSON, or @ and a file of it. "
         "Also from $SINGERLAKE_STORAGE_OPTIONS.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
@@ -43,7 +44,7 @@ class _Tally:
 @root_arguments("tap", "stream")
 @click.option(
     "--limit",
-    type=click.IntRange(min=0),
+    type=click.IntRange(min=0, max=sys.maxsize),
     default=10,
     show_default=True,
     help="Show so many of the newest files.",

@@ -27,11 +27,12 @@ def _decoded(text: str) -> dict[str, Any]:
     if text.startswith("@"):
         try:
             text = Path(text[1:]).expanduser().read_text("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
+        except (OSError, UnicodeDecodeError, RuntimeError) as error:
+            # The last one is for a `~` where there is no home.
             raise click.UsageError(f"--storage-options {text}: {error}") from None
     try:
         options = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         # The text may hold a secret, so it is not repeated.
         raise click.UsageError(f"--storage-options is not JSON: {error}") from None
     if not isinstance(options, dict):
@@ -44,6 +45,6 @@ def _value(text: str) -> Any:
     if text in ("true", "false", "null") or text[:1] in ("{", "["):
         try:
             return json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             return text
     return text

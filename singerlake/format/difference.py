@@ -149,7 +149,8 @@ def _types(fragment: Mapping[str, Any]) -> list[str]:
     if isinstance(declared, str):
         return [declared]
     if isinstance(declared, list) and declared:
-        return [str(name) for name in declared]
+        # Each once: that of an array takes all its items, on every level.
+        return list(dict.fromkeys(map(str, declared)))
     if "properties" in fragment:
         return ["object"]
     return ["array"] if "items" in fragment else ["anything"]

@@ -9,14 +9,16 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from singerlake.errors import ConfigError
+from singerlake.format.document import encode_object
 
 MARK = "singerlake-site.json"
 """The file that tells a site from any other folder: what the site was made of, and when."""
@@ -28,6 +30,9 @@ OWN = ("static", "stream", "tap")
 
 _MAKING = ".making-"
 
+_OLD = 24 * 3600.0
+"""Seconds after which a draft is taken for what a killed build left."""
+
 
 class Draft:
     """A site in the making."""
@@ -36,9 +41,14 @@ class Draft:
         self._folder = folder
 
     def write(self, page: str, data: bytes) -> None:
-        path = self._folder / page
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+        """Raises `ConfigError` where the draft is gone: made again, it would lack other pages."""
+        inner = [*Path(page).parents][:-1]  # all but the draft's own folder
+        try:
+            for below in reversed(inner):
+                (self._folder / below).mkdir(exist_ok=True)
+            (self._folder / page).write_bytes(data)
+        except FileNotFoundError:
+            raise _removed(self._folder) from None
 
 
 @contextmanager
@@ -50,8 +60,7 @@ def writing(folder: Path) -> Iterator[Draft]:
     require_ours(folder)
     with _told(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        for left in folder.glob(f"{_MAKING}*"):
-            shutil.rmtree(left, ignore_errors=True)
+        _clear(folder)
         making = Path(tempfile.mkdtemp(prefix=_MAKING, dir=folder))
     try:
         yield Draft(making)
@@ -63,7 +72,7 @@ def writing(folder: Path) -> Iterator[Draft]:
 
 def mark(**facts: Any) -> bytes:
     """What to write as `MARK`."""
-    return msgspec.json.format(msgspec.json.encode({"format": KIND, **facts})) + b"\n"
+    return encode_object(msgspec.to_builtins({"format": KIND, **facts}))
 
 
 def require_ours(folder: Path) -> None:
@@ -77,6 +86,22 @@ def require_ours(folder: Path) -> None:
             f"{folder} is not empty, and no site that Singerlake made: nothing was written; "
             "give --out a new folder"
         )
+
+
+def _clear(folder: Path) -> None:
+    """Removes old drafts. A new one may be that of a build that runs at this moment."""
+    for left in folder.glob(f"{_MAKING}*"):
+        with suppress(OSError):  # another build may clear them too
+            if time.time() - left.stat().st_mtime > _OLD:
+                # Renamed first: a build that runs all the same loses all of it, not a part.
+                shutil.rmtree(left.rename(f"{left}-gone"), ignore_errors=True)
+
+
+def _removed(making: Path) -> ConfigError:
+    return ConfigError(
+        f"{making} is gone: another build of {making.parent} removed it; run one at a time, "
+        "and run this one again"
+    )
 
 
 @contextmanager
@@ -99,6 +124,8 @@ def _is_site(mark: Path) -> bool:
 def _publish(making: Path, folder: Path) -> None:
     """Pages first, the way to them after, then what is no more goes: no link is ever dead."""
     made = [path for path in making.rglob("*") if path.is_file()]
+    if not making.is_dir():  # then the list is not whole, and every other page would be removed
+        raise _removed(making)
     # The mark comes before all: should this be cut short, the next build knows the folder.
     made.sort(key=lambda path: (path.name != MARK, path.parent == making))
     kept = set()

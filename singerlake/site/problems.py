@@ -57,7 +57,7 @@ def read_report(data: bytes, where: str, moment: datetime) -> Checked:
     """What `singerlake check --json` printed. Raises `ConfigError`."""
     try:
         report = msgspec.json.decode(data, type=_Report)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(
             f"{where}: expected what `singerlake check --json` prints, found another thing: {error}"
         ) from None

@@ -13,9 +13,9 @@ from typing import Any, BinaryIO
 
 import fsspec
 
-from singerlake.errors import AlreadyExists, BadLocation, Changed, NotFound
+from singerlake.errors import AlreadyExists, BadLocation, Changed, NotFound, StoreError
 from singerlake.store import disk
-from singerlake.store.address import public_url
+from singerlake.store.address import password, public_url
 from singerlake.store.base import Listed, Promise, Store, Stored
 from singerlake.store.generic_errors import explained
 from singerlake.store.keys import check_key, check_prefix, is_hidden
@@ -30,6 +30,7 @@ _BLOCK = 1 << 20
 # Where an object appears whole or not at all; elsewhere it is written aside, then moved.
 _ATOMIC = {"abfs", "abfss", "adl", "az", "gcs", "gs", "memory", "oci", "oss"}
 _TIMES = ("LastModified", "last_modified", "updated", "mtime", "modified", "created")
+_EARLIEST = datetime(2000, 1, 1, tzinfo=timezone.utc)  # before: the store tells no time
 
 
 class FsspecStore(Store):
@@ -105,7 +106,8 @@ class FsspecStore(Store):
 
     def sweep(self, older_than: timedelta, folder: str) -> int:
         limit = datetime.now(timezone.utc) - older_than
-        stale = [row.key for row in self._rows(_OWN_FOLDER) if row.modified < limit]
+        rows = self._rows(_OWN_FOLDER)
+        stale = [row.key for row in rows if _EARLIEST < row.modified < limit]
         for key in stale:
             self.delete(key)
         return len(stale)
@@ -152,10 +154,22 @@ class FsspecStore(Store):
         if aside != key:
             with self._at(key, write=True) as (fs, target):
                 _in_folder(fs, target, lambda: fs.mv(path, target))
+            self._require_moved(aside, key)
         if isinstance(data, Path):
             with data.open("rb") as file:
                 return _hash(file)
         return hashlib.sha256(data).hexdigest()
+
+    def _require_moved(self, aside: str, key: str) -> None:
+        """Some file systems (WebHDFS) rename nothing where the target exists, and do not say so."""
+        with self._at(aside, write=True) as (fs, path):
+            if _info(fs, path) is None:
+                return
+            fs.rm_file(path)
+        raise StoreError(
+            f"{self.url}/{key} is not written: this file system does not replace an object by "
+            "renaming another, which a lake needs"
+        )
 
 
 class _ExplainedSource(FileSource):
@@ -173,7 +187,8 @@ def _connect(shown: str, address: Mapping[str, Any], sealed: Mapping[str, Any]) 
     try:
         fs, root = fsspec.url_to_fs(url, **options, skip_instance_cache=True)
     except (TypeError, ValueError, KeyError) as error:  # no cause: it may quote a setting
-        told = text_of(error, options)
+        # That of a URL that cannot be split quotes pieces of the password, which no search finds.
+        told = type(error).__name__ if password(url) else text_of(error, options)
         raise BadLocation(f"{shown}: the URL or storage_options do not work ({told})") from None
     return fs, root.rstrip("/")
 

@@ -164,7 +164,7 @@ class LocalStore(Store):
             if link:
                 raise StoreError(
                     f"{link} is a symbolic link, and a lake's folder has none: put the folder "
-                    "itself there, or mount it"
+                    "itself there"
                 )
         with _explained(path):
             if path.exists() and not (path.is_file() or path.is_dir()):
@@ -240,6 +240,11 @@ def _explain(error: OSError, path: object) -> SingerlakeError:
         return PermissionDenied(
             f"no permission for {path} ({error.strerror}): "
             "let the user that runs this read and write the lake's folder"
+        )
+    if error.errno == errno.EXDEV:  # of the two names, the first is that of a temporary file
+        return StoreError(
+            f"{error.filename2 or path} is on another file system than the lake's folder: all of "
+            "a lake is on one, and nothing is mounted below its folder"
         )
     if error.errno == errno.EROFS:
         return PermissionDenied(f"{path} is on a file system that is mounted read-only")

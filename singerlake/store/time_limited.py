@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from singerlake.errors import OutcomeUnknown, Unavailable
 from singerlake.store.base import Listed, Promise, Store, Stored
@@ -78,15 +79,45 @@ class TimeLimited(StoreWrapper):
 
 
 class _LimitedSource(FileSource):
-    def __init__(self, file: BinaryIO, limit: Callable[[Callable[[], bytes]], bytes]) -> None:
+    """A file whose calls have a time limit, and which can be closed while one of them hangs."""
+
+    def __init__(self, file: BinaryIO, limit: Callable[[Callable[[], Any]], Any]) -> None:
         super().__init__(file)
         self._limit = limit
+        self._unanswered = False
 
     def fetch(self, offset: int, length: int) -> bytes:
-        return self._limit(lambda: super(_LimitedSource, self).fetch(offset, length))
+        return self._answered(partial(super().fetch, offset, length))
+
+    def size(self) -> int:
+        return self._answered(super().size)
+
+    def close(self) -> None:
+        if self._unanswered:
+            # A call that we gave up on may hold the file's lock for ever: close it whenever.
+            _started(super().close)
+        else:
+            super().close()
+
+    def _answered(self, action: Callable[[], T]) -> T:
+        self._unanswered = True
+        result: T = self._limit(action)
+        self._unanswered = False
+        return result
 
 
 def _limited(what: str, action: Callable[[], T], seconds: float, error: type[Unavailable]) -> T:
+    answer = _started(action)
+    try:
+        return answer.result(seconds)
+    except FutureTimeout:
+        if answer.done():  # at the last moment, or with a time-out of the action's own
+            return answer.result()
+        raise error(f"{what}: no answer in {seconds:.0f} s") from None
+
+
+def _started(action: Callable[[], T]) -> Future[T]:
+    """The answer to come of the action, which has begun in a thread of its own."""
     answer: Future[T] = Future()
 
     def work() -> None:
@@ -96,9 +127,4 @@ def _limited(what: str, action: Callable[[], T], seconds: float, error: type[Una
             answer.set_exception(failure)
 
     threading.Thread(target=work, name="singerlake-store", daemon=True).start()
-    try:
-        return answer.result(seconds)
-    except FutureTimeout:
-        if answer.done():  # a time-out that the action itself raised
-            raise
-        raise error(f"{what}: no answer in {seconds:.0f} s") from None
+    return answer

@@ -81,6 +81,25 @@ def test_what_is_in_the_folder_is_not_touched(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [("SINGERLAKE_ROOT", "/elsewhere"), ("SINGERLAKE_STORAGE_OPTIONS", '{"key": "k"}')],
+)
+def test_what_the_environment_tells_of_another_lake_is_nothing_to_it(
+    variable: str, value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    printed = said("demo", **{variable: value})
+    [cat] = [line for line in printed.splitlines() if "singerlake cat" in line]
+    words = shlex.split(cat.partition("singerlake ")[2])
+    assert len(said(*words, **{variable: value}).splitlines()) == 12
+
+
+def test_a_folder_that_cannot_be_is_wrong_use() -> None:
+    result = run("demo", "x" * 300)
+    assert (result.exit_code, "File name too long" in result.stderr) == (2, True)
+
+
 def test_the_sample_has_several_streams_and_two_versions() -> None:
     schemas = [line for line in sample() if b'"SCHEMA"' in line]
     assert len(schemas) == 4

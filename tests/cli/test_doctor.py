@@ -80,3 +80,13 @@ def test_credentials_are_named_and_never_shown(tmp_path: Path) -> None:
     found = list(credentials("s3a://bucket", {"token": "hush"}, environment, tmp_path))
     assert found == ["storage option token", "$AWS_SECRET_ACCESS_KEY", "~/.aws/credentials"]
     assert list(credentials("./lake", {}, environment, tmp_path)) == []
+
+
+def test_no_home_is_told_to_hold_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nowhere() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", nowhere)
+    assert told("doctor", root, "--read-only")["credentials"] == []
+    for home in (None, Path("x" * 300)):  # the second may not even be asked for
+        assert list(credentials("s3://bucket", {}, {}, home)) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -18,8 +19,9 @@ from singerlake.cli import progress as progress_module
 from singerlake.cli.console import print_json
 from singerlake.cli.name import shown
 from singerlake.cli.progress import progress
+from singerlake.format.keys import LAKE_DOCUMENT
 from singerlake.format.printable import plain
-from tests.cli.lake import EVIL, EVIL_TAP, TAP, run
+from tests.cli.lake import EVIL, EVIL_TAP, TAP, land, run
 
 LOOKS = [
     ("ls",),
@@ -81,6 +83,30 @@ def test_json_is_printable_and_says_the_same(value: object) -> None:
         print_json(value)
     assert json.loads(printed[0]) == value
     assert all(line.isprintable() for line in printed[0].split("\n"))
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "latin-1", "ascii", "utf-8"])
+def test_json_is_json_in_any_encoding(tmp_path: Path, encoding: str) -> None:
+    land(tmp_path, TAP, "Größe 😀", [1])
+    done = subprocess.run(
+        [sys.executable, "-m", "singerlake.cli", "ls", str(tmp_path), "--json"],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+        check=True,
+    )
+    [tap] = json.loads(done.stdout.decode(encoding))["taps"]
+    assert tap["streams"][0]["stream"] == "Größe 😀"
+
+
+@pytest.mark.parametrize("words", [["ls"], ["annotate", TAP]], ids=" ".join)
+def test_json_has_no_numbers_that_json_does_not_know(root: Path, words: list[str]) -> None:
+    document = root / LAKE_DOCUMENT
+    body = json.loads(document.read_bytes())
+    body["taps"][TAP]["annotations"] = {"rate": float("nan"), "most": [float("-inf"), 1.5]}
+    document.write_text(json.dumps(body))
+    printed = run(words[0], root, *words[1:], "--json").stdout
+    assert '"NaN"' in printed
+    assert json.loads(printed, parse_constant=pytest.fail)
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 200])

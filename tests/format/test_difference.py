@@ -150,6 +150,22 @@ def test_a_schema_that_nests_without_end_is_compared_all_the_same(kind: str) -> 
     assert found.change == "changed"
 
 
+def test_a_type_that_is_named_twice_is_told_once() -> None:
+    """Else the work would grow with each level as it does with each name."""
+    looks: list[None] = []
+
+    class Leaf(dict[str, Any]):
+        def get(self, *arguments: Any) -> Any:
+            looks.append(None)
+            return super().get(*arguments)
+
+    fragment: dict[str, Any] = Leaf(type="string")
+    for _ in range(2):
+        fragment = {"type": ["array"] * 30, "items": fragment}
+    assert describe(fragment) == "array of array of string"
+    assert len(looks) < 30
+
+
 @pytest.mark.parametrize(
     ("fragment", "words"),
     [
@@ -161,6 +177,7 @@ def test_a_schema_that_nests_without_end_is_compared_all_the_same(kind: str) -> 
         ({"type": ["array", "null"], "items": {"type": "integer"}}, "array of integer or null"),
         ({"items": {"type": ["integer", "null"]}}, "array of (integer or null)"),
         ({"type": "array"}, "array"),
+        ({"type": ["array", "null", "array"], "items": {}}, "array of anything or null"),
         ({"type": ["null", "object"], "properties": {"a": {}}}, "object or null"),
         ({"properties": {}}, "object"),
         (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from datetime import datetime, timezone
 from pathlib import Path
@@ -144,9 +145,38 @@ def test_a_build_that_fails_leaves_the_former_site(
 
 
 def test_what_a_killed_build_left_is_cleared(lake: Lake, tmp_path: Path) -> None:
-    (tmp_path / f"{folder._MAKING}dead" / "tap").mkdir(parents=True)
+    dead, new = (tmp_path / f"{folder._MAKING}{name}" for name in ("dead", "new"))
+    for draft in (dead, new):
+        (draft / "tap").mkdir(parents=True)
+    os.utime(dead, (0, 0))
     build(lake, tmp_path)
-    assert not list(tmp_path.glob(".making-*"))
+    assert list(tmp_path.glob(".making-*")) == [new]  # another build may be at it
+
+
+def test_a_build_may_begin_and_fail_while_another_ends(lake: Lake, tmp_path: Path) -> None:
+    with folder.writing(tmp_path) as first:
+        first.write("stream/a/b.html", b"")
+        with pytest.raises(Unavailable), folder.writing(tmp_path):
+            raise Unavailable("no answer")
+        first.write("index.html", b"")
+    assert paths(tmp_path) == {"stream/a/b.html", "index.html"}
+
+
+@pytest.mark.parametrize("pages", [[], ["index.html"], ["stream/a/c.html"]], ids=str)
+def test_a_draft_that_was_removed_takes_no_page_away(tmp_path: Path, pages: list[str]) -> None:
+    with folder.writing(tmp_path) as former:
+        former.write("stream/a/b.html", b"")
+        former.write(folder.MARK, folder.mark())
+
+    def interrupted() -> None:
+        with folder.writing(tmp_path) as draft:
+            draft._folder.rename(tmp_path.with_name("elsewhere"))
+            for name in pages:
+                draft.write(name, b"")
+
+    with pytest.raises(ConfigError, match="one at a time"):
+        interrupted()
+    assert paths(tmp_path) == {"stream/a/b.html", folder.MARK}
 
 
 def test_the_mark_tells_scripts_what_was_built(lake: Lake, tmp_path: Path) -> None:
@@ -154,6 +184,12 @@ def test_the_mark_tells_scripts_what_was_built(lake: Lake, tmp_path: Path) -> No
     body = json.loads((tmp_path / folder.MARK).read_bytes())
     assert body["format"] == folder.KIND
     assert (body["title"], body["records"], body["checked"]) == ("Ours", 3, None)
+
+
+def test_a_title_and_an_address_may_hold_any_byte(lake: Lake, tmp_path: Path) -> None:
+    build(lake, tmp_path, address="/lakes/caf\udce9")
+    assert json.loads((tmp_path / folder.MARK).read_bytes())["title"] == "caf\udce9"
+    assert "caf\\udce9" in (tmp_path / "index.html").read_text()
 
 
 def test_pages_say_whether_a_check_was_made(lake: Lake, tmp_path: Path) -> None:
@@ -209,7 +245,8 @@ def test_only_the_output_of_check_is_read() -> None:
     data = json.dumps({"findings": [finding], "files": 4, "clean": True}).encode()
     checked = problems.read_report(data, "report.json", moment)
     assert (checked.files, checked.findings[0].level) == (4, Level.NOTE)
-    for other in (b"", b"[]", b"{}", b'{"findings": [1]}', b'{"findings": [{"level": "awful"}]}'):
+    bad = (b'{"findings": [1]}', b'{"findings": [{"level": "awful"}]}', b'{"findings": ["\xff"]}')
+    for other in (b"", b"[]", b"{}", *bad, b'{"x": "\xff"}', b'{"x": ' + b"[" * 20_000):
         with pytest.raises(ConfigError, match="expected what"):
             problems.read_report(other, "report.json", moment)
 

@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import fsspec.implementations.local
 import fsspec.implementations.memory
 import pytest
 
@@ -24,6 +25,7 @@ from singerlake.store.generic import FsspecStore
 from tests.store.conformance import StoreContract
 
 MEMORY = fsspec.implementations.memory.MemoryFileSystem
+LOCAL = fsspec.implementations.local.LocalFileSystem
 
 
 class TestFsspecStore(StoreContract):
@@ -122,6 +124,51 @@ def test_sweeps_what_was_written_aside(tmp_path: Path) -> None:
     assert store.sweep(timedelta(hours=1), "") == 0
     assert store.sweep(timedelta(seconds=-10), "") == 1
     assert not left.exists()
+
+
+def test_does_not_sweep_what_has_no_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may be in the middle of being written."""
+    find = LOCAL.find
+
+    def find_without_times(*args: Any, **kwargs: Any) -> dict[str, Any]:
+        found = find(*args, **kwargs)
+        return {path: {"size": info["size"], "type": "file"} for path, info in found.items()}
+
+    monkeypatch.setattr(LOCAL, "find", find_without_times)
+    store = FsspecStore(f"file://{tmp_path}")
+    left = tmp_path / ".singerlake-tmp/left"
+    left.parent.mkdir()
+    left.touch()
+    assert store.sweep(timedelta(hours=1), "") == 0
+    assert left.exists()
+
+
+def test_a_file_system_that_does_not_replace_by_renaming(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """WebHDFS answers that it did nothing, and fsspec does not look at the answer."""
+    move = LOCAL.mv
+
+    def move_to_new(self: Any, path: str, target: str, **kwargs: Any) -> None:
+        if not Path(target).exists():
+            move(self, path, target, **kwargs)
+
+    monkeypatch.setattr(LOCAL, "mv", move_to_new)
+    store = FsspecStore(f"file://{tmp_path}")
+    version = store.create("a", b"1")
+    with pytest.raises(StoreError, match=r"/a is not written.*does not replace"):
+        store.replace("a", b"2", version)
+    assert store.read("a").data == b"1"
+    assert [*(tmp_path / ".singerlake-tmp").iterdir()] == []
+
+
+@pytest.mark.parametrize("password", ["geheim[sesam]x", "ge\u2100heim"])
+def test_a_url_that_cannot_be_split_never_shows_its_password(password: str) -> None:
+    store = FsspecStore(f"ftp://bob:{password}@host/p")
+    with pytest.raises(BadLocation, match="ValueError") as caught:
+        store.read("a")
+    told = str(caught.value) + store.url
+    assert not [piece for piece in ("sesam", "geheim", "heim", "bob") if piece in told]
 
 
 def test_bad_options_never_show_a_secret() -> None:

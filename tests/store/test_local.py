@@ -224,6 +224,24 @@ def test_a_broken_disk(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
         store.read("a")
 
 
+def test_another_file_system_mounted_below_the_root(
+    store: Store, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    version = store.create("a", b"1")
+
+    def refuse(source: Path, target: Path) -> None:
+        number = errno.EXDEV
+        raise OSError(number, os.strerror(number), str(source), None, str(target))
+
+    monkeypatch.setattr(os, "link", refuse)
+    monkeypatch.setattr(Path, "replace", refuse)
+    for write in (lambda: store.create("b", b"1"), lambda: store.replace("a", b"2", version)):
+        with pytest.raises(StoreError, match="is on another file system") as caught:
+            write()
+        assert ".singerlake-tmp" not in str(caught.value)
+        assert str(root) in str(caught.value)
+
+
 def test_links_pipes_and_what_is_behind_them_are_not_in_the_store(tmp_path: Path) -> None:
     store = LocalStore(tmp_path / "root")
     store.create("a/b", b"1")
