@@ -10,7 +10,7 @@ from mkdocs.exceptions import PluginError
 from singerlake.spark import options
 
 _GUIDE = Path(__file__).parents[1] / "spark.md"
-_NOT_FOR_USERS = {"path", "activations"}  # `load(path)`, and the package's own
+_NOT_FOR_USERS = {"path", "activations", "exact"}  # `load(path)`, and the package's own
 
 
 def page() -> str:
