@@ -17,6 +17,7 @@ from singerlake.errors import (
     NotFound,
     OutcomeUnknown,
     PermissionDenied,
+    SingerlakeError,
     StoreError,
     Unavailable,
 )
@@ -164,8 +165,8 @@ def test_a_file_system_that_does_not_replace_by_renaming(
 
 @pytest.mark.parametrize("password", ["geheim[sesam]x", "ge\u2100heim"])
 def test_a_url_that_cannot_be_split_never_shows_its_password(password: str) -> None:
-    store = FsspecStore(f"ftp://bob:{password}@host/p")
-    with pytest.raises(BadLocation, match="ValueError") as caught:
+    store = FsspecStore(f"ftp://bob:{password}@127.0.0.1:9/p")
+    with pytest.raises(SingerlakeError) as caught:  # an old Python splits one, and nobody is there
         store.read("a")
     told = str(caught.value) + store.url
     assert not [piece for piece in ("sesam", "geheim", "heim", "bob") if piece in told]
