@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import uuid
 from datetime import timedelta
 from pathlib import Path
@@ -17,7 +18,6 @@ from singerlake.errors import (
     NotFound,
     OutcomeUnknown,
     PermissionDenied,
-    SingerlakeError,
     StoreError,
     Unavailable,
 )
@@ -166,8 +166,11 @@ def test_a_file_system_that_does_not_replace_by_renaming(
 @pytest.mark.parametrize("password", ["geheim[sesam]x", "ge\u2100heim"])
 def test_a_url_that_cannot_be_split_never_shows_its_password(password: str) -> None:
     store = FsspecStore(f"ftp://bob:{password}@127.0.0.1:9/p")
-    with pytest.raises(SingerlakeError) as caught:  # an old Python splits one, and nobody is there
+    # Python 3.10 splits the first, and then nobody is there.
+    splits = sys.version_info < (3, 11) and "[" in password
+    with pytest.raises(StoreError if splits else BadLocation) as caught:
         store.read("a")
+    assert splits or "ValueError" in str(caught.value)
     told = str(caught.value) + store.url
     assert not [piece for piece in ("sesam", "geheim", "heim", "bob") if piece in told]
 
