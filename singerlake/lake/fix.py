@@ -11,7 +11,7 @@ from datetime import timedelta
 
 from singerlake.errors import Changed
 from singerlake.format import keys as key_names
-from singerlake.lake import commit, examined, rebuild, repair
+from singerlake.lake import commit, examined, orphan_segments, rebuild, repair
 from singerlake.lake.finding import Finding
 from singerlake.lake.inventory import Inventory, StreamInventory
 from singerlake.lake.lock import LockTimes
@@ -62,10 +62,10 @@ def _fix_stream(
         adopted = commit.adopt(store, keys, entries, digests, new_writer_id(), times)
         done += [f"adopted {keys.under(entry.path)}" for entry in adopted]
     if any(keys.under(path) in wrong for path in found.segments):
-        listed = rebuild.list_segments(store, keys)
+        listed = orphan_segments.list_all(store, keys)
         # So that no sleeping writer's put can name one.
         head = commit.touch(store, keys, new_writer_id(), times)
-        removed = rebuild.remove_orphan_segments(store, keys, listed, head.manifest)
+        removed = orphan_segments.remove(store, keys, listed, head.manifest)
         done.append(f"removed {removed} segments that nothing names from {keys.folder}")
     return done
 

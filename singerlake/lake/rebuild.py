@@ -38,6 +38,7 @@ from singerlake.lake import (
     inventory,
     log,
     merge,
+    orphan_segments,
     registry,
     repair,
     retired,
@@ -47,7 +48,7 @@ from singerlake.lake.examined import Examined
 from singerlake.lake.inventory import Inventory, ListedFile, StreamInventory
 from singerlake.lake.parallel import Progress, Steps, in_parallel, no_progress
 from singerlake.lake.writer import new_writer_id
-from singerlake.store import Promise, Store
+from singerlake.store import Store
 
 ATTEMPTS = 10
 
@@ -135,7 +136,7 @@ def rebuild_stream(
         report = RebuildReport(streams=1, skipped=list(skipped.values()))
         whole = _merged(store, found, known, reads, digests, writer_id, report)
         small = commit.seal_all(store, keys, whole)
-        segments = list_segments(store, keys)
+        segments = orphan_segments.list_all(store, keys)
         try:
             if known.version is None:
                 store.create(keys.manifest, manifests.encode(small))
@@ -145,7 +146,7 @@ def rebuild_stream(
             if not _is_in_place(store, keys, small):
                 # A writer committed meanwhile: the manifest that we now re-read names its files.
                 continue
-        remove_orphan_segments(store, keys, segments, small)
+        orphan_segments.remove(store, keys, segments, small)
         totals = manifests.totals(whole)
         report.files, report.records = totals.files, totals.records
         return report, _newest_schema(whole, reads)
@@ -389,33 +390,3 @@ def _newest_schema(manifest: Manifest, reads: dict[str, Examined]) -> Schema | N
         if file.path in reads:
             return reads[file.path].schema
     return None
-
-
-def list_segments(store: Store, keys: StreamKeys) -> list[str]:
-    return [row.key for row in store.list(f"{keys.folder}/_segments")]
-
-
-def remove_orphan_segments(
-    store: Store, keys: StreamKeys, listed: Iterable[str], manifest: Manifest
-) -> int:
-    """Remove those of the `listed` segments that `manifest` does not name.
-
-    They must have been listed before `manifest` was put in place. A writer that had made
-    one by then cannot commit it any more, because its put requires a manifest before ours;
-    one that it makes later may be named by its next put.
-    """
-    named = {keys.under(path) for path in log.segment_paths(store, keys, manifest)}
-    # Those that a vacuum wrote anew wait for its purge: snapshots from before need them.
-    rows = log.files(store, keys, manifest)
-    merges = [file.merge.path for file in rows if file.merge is not None]
-    waiting = {
-        one.path for old in retired.read_all(store, keys, merges).values() for one in old.retired
-    }
-    named |= {keys.under(path) for path in waiting}
-    if store.promise() is not Promise.CONDITIONAL:
-        # There a put may yet arrive that names one.
-        return 0
-    unnamed = [key for key in listed if key not in named]
-    for key in unnamed:
-        store.delete(key)
-    return len(unnamed)

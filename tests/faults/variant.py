@@ -6,14 +6,13 @@ Some are stores that keep a condition less, the others are patches of the produc
 from __future__ import annotations
 
 import contextlib
-import importlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 from singerlake.errors import OutcomeUnknown
-from singerlake.lake import commit, lock, merge, upload, uploads
+from singerlake.lake import commit, lock, merge, orphan_segments, upload, uploads
 from singerlake.store import Promise, StoreWrapper
 from tests.faults.truth import Shelf
 
@@ -141,13 +140,12 @@ def a_vacuum_that_requires_nothing() -> contextlib.AbstractContextManager[Any]:
 @contextlib.contextmanager
 def segments_listed_too_late() -> Iterator[None]:
     """A clean-up lists the segments after its put, not before: some are those of writers."""
-    module: Any = importlib.import_module("singerlake.lake.rebuild")
-    remove = module.remove_orphan_segments
+    remove = orphan_segments.remove
 
     def late(store: Any, keys: Any, listed: Any, manifest: Any) -> int:
-        return int(remove(store, keys, module.list_segments(store, keys), manifest))
+        return remove(store, keys, orphan_segments.list_all(store, keys), manifest)
 
-    with mock.patch.object(module, "remove_orphan_segments", late):
+    with mock.patch.object(orphan_segments, "remove", late):
         yield
 
 
