@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from singerlake.errors import CorruptDocument
 from singerlake.format import document
 from singerlake.format.schema import Schema
 
@@ -72,10 +73,21 @@ def encode(tap_id: str, entries: Iterable[Entry]) -> bytes:
     return document.seal(document.encode_object(body))
 
 
-def decode(data: bytes, where: str) -> dict[str, Entry]:
-    """The entries by stream name. Raises `CorruptDocument` and `UnsupportedFormat`."""
+def decode(data: bytes, where: str, tap_id: str | None = None) -> dict[str, Entry]:
+    """The entries by stream name. Raises `CorruptDocument` and `UnsupportedFormat`.
+
+    With a `tap_id`, the catalogue of another tap is refused: where a disk does not tell upper from
+    lower case, two taps can have one folder.
+    """
     document.require_seal(data, KIND, where)
-    streams = document.decode_object(data, KIND, where).get("streams")
+    body = document.decode_object(data, KIND, where)
+    if tap_id is not None and body.get("tap_id", tap_id) != tap_id:
+        raise CorruptDocument(
+            f"{where}: expected the catalogue of {tap_id!r}, found that of {body['tap_id']!r}; put "
+            "it back where it belongs, then run `singerlake check --fix`. If both are taps of "
+            "yours, this disk takes their names for one: give one of them another `tap_id`"
+        )
+    streams = body.get("streams")
     if not isinstance(streams, list) or not all(map(_is_entry, streams)):
         raise document.corrupt(KIND, where, "no list of streams, each with a name and a schema")
     return {item["tap_stream_id"]: item for item in streams}

@@ -226,8 +226,8 @@ def commit_merges(
     """Put merged files in the place of others, all in one commit.
 
     `require` is called before each put, after the manifest that the put replaces was read; what it
-    raises stops the commit. Raises `BusyError` where one of the others is not listed any more:
-    another vacuum was quicker. Nothing has changed then.
+    raises stops the commit. Raises `BusyError` where one of the others is not listed as it was:
+    another vacuum was quicker, or a rebuild came between. Nothing has changed then.
     """
     made: list[str] = []
     based_on = ""
@@ -357,8 +357,8 @@ def _with(
         if item is None:
             placed.append(row)
             continue
-        others = [other.path for other in islice(left, len(item.files) - 1)]
-        if others != [file.path for file in item.files[1:]]:
+        # Whole rows: a rebuild may have given the same files other numbers.
+        if (row, *islice(left, len(item.files) - 1)) != item.files:
             raise _no_longer_listed(keys, item)
         placed.append(item.merged)
     for item in waiting.values():
@@ -370,7 +370,8 @@ def _no_longer_listed(keys: StreamKeys, item: Replacement) -> BusyError:
     return BusyError(
         f"{keys.folder}: files {item.files[0].lowest_sequence} to {item.files[-1].sequence} "
         "are not listed any more as they were when their merge began: another vacuum was "
-        "quicker. Nothing was changed; run it again if there is still something to merge"
+        "quicker, or a rebuild came between. Nothing was changed; run it again if there is still "
+        "something to merge"
     )
 
 

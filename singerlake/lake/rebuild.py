@@ -260,10 +260,12 @@ def _merged(
     keys, fresh = found.keys, commit.new_commit(writer_id)
     base = known.manifest or commit.new_manifest(keys, fresh)
     kept, gaps = [], list(base.gaps)
+    rightful = _rightful(known.files, reads)
     for file in known.files:
-        if file.path in reads:
-            kept.append(_refreshed(file, reads[file.path].entry, report))
-        elif _exists(store, keys, file):
+        read = reads.get(file.path)
+        if read is not None and rightful[file.path] is file:
+            kept.append(_refreshed(file, read.entry, report))
+        elif read is None and _exists(store, keys, file):
             kept.append(file)
         else:
             report.gone.append(keys.under(file.path))
@@ -282,6 +284,21 @@ def _merged(
         files=files,
     )
     return manifests.append(ordered, orphans, fresh, digests)
+
+
+def _rightful(files: Iterable[File], reads: dict[str, Examined]) -> dict[str, File]:
+    """Of each path that was read, the row that stands for it.
+
+    A log has a path twice where a file was lost, and records with the same times were landed
+    again: they took the name that was free. The file is that of the first row with its checksum,
+    or of the last row, where none has it.
+    """
+    rows: dict[str, File] = {}
+    for file in files:
+        read, held = reads.get(file.path), rows.get(file.path)
+        if read is not None and (held is None or held.checksum != read.entry.checksum):
+            rows[file.path] = file
+    return rows
 
 
 def _orphans(

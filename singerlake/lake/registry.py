@@ -41,7 +41,7 @@ def read_catalogue(store: Store, tap_id: str) -> dict[str, Entry] | None:
     """The tap's catalog entries by stream, or None where there is no catalogue."""
     key = key_names.catalogue(tap_id)
     stored = _read(store, key)
-    return None if stored is None else catalogue.decode(stored.data, f"{store.url}/{key}")
+    return None if stored is None else catalogue.decode(stored.data, f"{store.url}/{key}", tap_id)
 
 
 def register_taps(store: Store, tap_ids: Iterable[str]) -> None:
@@ -95,7 +95,7 @@ def change_catalogue(
     key = key_names.catalogue(tap_id)
 
     def in_document(data: bytes | None) -> bytes | None:
-        known = {} if data is None else catalogue.decode(data, f"{store.url}/{key}")
+        known = {} if data is None else catalogue.decode(data, f"{store.url}/{key}", tap_id)
         changed = change(known)
         return catalogue.encode(tap_id, changed.values()) if changed != known else None
 

@@ -90,7 +90,6 @@ def number_anew(root: Path) -> list[str]:
     [
         ("sequence-gap", lambda rows: rows[:1] + rows[2:]),
         ("sequence-order", lambda rows: rows[::-1]),
-        ("file-repeat", lambda rows: [*rows, {**rows[0], "sequence": 5}]),
     ],
 )
 def test_numbering_anew(root: Path, code: str, rows_of: Any) -> None:

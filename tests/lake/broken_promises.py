@@ -212,6 +212,10 @@ def catalogue_without_the_stream(store: Store) -> None:
     edit(store, CATALOGUE, lambda body: body["streams"].clear())
 
 
+def catalogue_of_another_tap(store: Store) -> None:
+    edit(store, CATALOGUE, lambda body: body.update(tap_id=TAP.upper()))
+
+
 def catalogue_with_another_hash(store: Store) -> None:
     def change(body: dict[str, Any]) -> None:
         body["streams"][0]["metadata"][0]["metadata"]["singerlake.schema-hash"] = "0000000"
@@ -255,7 +259,7 @@ PROMISES = [
     Broken(gap_at_the_end, ("sequence-gap",)),
     Broken(repeated_sequence, ("sequence-gap", "sequence-repeat")),
     Broken(files_out_of_order, ("sequence-order",)),
-    Broken(file_listed_twice, ("file-repeat",)),
+    Broken(file_listed_twice, ("file-repeat",), "rebuild"),
     Broken(wrong_record_count, ("file-records",), "rebuild"),
     Broken(wrong_size, ("file-size",), "rebuild"),
     Broken(wrong_checksum, ("file-checksum",), "rebuild"),
@@ -287,6 +291,7 @@ PROMISES = [
     Broken(stale_lock, ("stale-lock",), "fix"),
     Broken(missing_catalogue, ("catalogue-missing",), "fix"),
     Broken(corrupt_catalogue, ("catalogue-corrupt",), "fix"),
+    Broken(catalogue_of_another_tap, ("catalogue-corrupt",), "fix"),
     Broken(catalogue_without_the_stream, ("catalogue-stream",), "fix"),
     Broken(catalogue_with_another_hash, ("catalogue-hash",), "fix"),
     Broken(missing_lake_document, ("lake-document-missing",), "fix"),

@@ -154,6 +154,12 @@ def move_manifest(store: Store) -> None:
     put(store, KEYS.manifest, json.dumps({**body, "stream": "another"}).encode())
 
 
+def move_catalogue(store: Store) -> None:
+    """As where a disk takes the names of two taps for one."""
+    body = json.loads(store.read(CATALOGUE).data)
+    put(store, CATALOGUE, json.dumps({**body, "tap_id": TAP.upper()}).encode())
+
+
 def segment(store: Store) -> manifests.Segment:
     return log.read_head(store, KEYS).manifest.segments[0]
 
@@ -187,6 +193,7 @@ CASES: list[tuple[Damage, list[Action], type[SingerlakeError], str]] = [
     (corrupt(CATALOGUE, b"[]"), [list_streams, land], CorruptDocument, REBUILD),
     (corrupt(LAKE_DOCUMENT), [list_taps, open_to_create, land], CorruptDocument, REBUILD),
     (move_manifest, [read, land], CorruptDocument, REBUILD),
+    (move_catalogue, [list_streams, land], CorruptDocument, CHECK),
     (outdate(KEYS.manifest), [read, land, look], UnsupportedFormat, UPGRADE),
     (outdate(CATALOGUE), [list_streams, land, look], UnsupportedFormat, UPGRADE),
     (outdate(LAKE_DOCUMENT), [open_again, open_to_create, land, look], UnsupportedFormat, UPGRADE),

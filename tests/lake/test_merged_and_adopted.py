@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import pytest
 
+from singerlake.errors import BusyError
 from singerlake.format.manifest import File
 from singerlake.lake import CheckReport, check, inventory, merge, rebuild
 from singerlake.lake import fix as mending
@@ -119,4 +120,31 @@ def test_a_merged_file_that_a_listing_shows_without_its_document_is_no_orphan(me
     assert numbers_in(store) == list(range(5))
     merge.commit_merges(store, KEYS, [Replacement(merged[0], group)], "vacuum", PATIENT)
     assert numbers_in(store) == list(range(5))
+    assert_clean(store)
+
+
+def test_a_merge_does_not_take_the_numbers_of_a_log_that_is_no_more() -> None:
+    """A slow writer committed the newest record first: a rebuild by times numbers it last."""
+    store = new_store()
+    land(store, range(9, 16))
+    land_each(store, [1, 2, 3])
+
+    def numbered_anew(
+        work: Callable[[tuple[File, ...]], File], groups: Iterable[tuple[File, ...]]
+    ) -> Iterator[File]:
+        planned = list(groups)
+        assert [[file.sequence for file in group] for group in planned] == [[2, 3, 4]]
+        store.delete(KEYS.manifest)
+        assert rebuild(store).renumbered == [KEYS.folder]
+        return map(work, planned)
+
+    with pytest.raises(BusyError, match="a rebuild came between"):
+        vacuum(store, KEYS, OPTIONS, run=numbered_anew)
+    assert [file.sequence for file in files_in(store)] == [1, 2, 3, 4]
+    assert numbers_in(store) == [1, 2, 3, *range(9, 16)]
+    assert set(codes(check(store, times=QUICK))) == {"orphan-merge"}
+    purge_at_once(store)
+    vacuum(store, KEYS, OPTIONS)
+    assert numbers_in(store) == [1, 2, 3, *range(9, 16)]
+    purge_at_once(store)
     assert_clean(store)

@@ -354,3 +354,20 @@ def test_two_rebuilds_that_make_the_missing_manifest_at_once_agree() -> None:
         rebuilding.result()
     assert_once_each(store, 7)
     assert_clean(store)
+
+
+def test_a_lost_file_whose_name_was_taken_again_leaves_a_gap_and_no_record_twice() -> None:
+    store = new_store()
+    for number in (1, 2):
+        land(store, [number])
+    lost = files_in(store)[0]
+    store.delete(KEYS.under(lost.path))
+    land(store, [1])  # extracted again, with the same time: the free name is taken
+    assert [file.path == lost.path for file in files_in(store)] == [True, False, True]
+    report = rebuild(store)
+    assert report.gone == [KEYS.under(lost.path)]
+    assert report.changed == []
+    assert [file.sequence for file in files_in(store)] == [2, 3]
+    assert [(gap.first_sequence, gap.last_sequence) for gap in head(store).gaps] == [(1, 1)]
+    assert numbers_in(store) == [2, 1]
+    assert_clean(store)
