@@ -13,7 +13,6 @@ import msgspec
 import singer_sdk.singerlib as singer
 from singer_sdk import Stream, Tap
 from singer_sdk.exceptions import MapExpressionError
-from singer_sdk.helpers._catalog import get_selected_schema, pop_deselected_record_properties
 from singer_sdk.mapper import RemoveRecordTransform, StreamMap
 from singer_sdk.singerlib.json import deserialize_json
 
@@ -26,7 +25,7 @@ from singerlake.lake import Selection, Snapshot
 from singerlake.lake import Stream as LakeSource
 from singerlake.lake.snapshot import UNKNOWN
 from singerlake.plugin.exact_json import exact_json
-from tap_singerlake import plan
+from tap_singerlake import plan, selection
 from tap_singerlake.inputs import walkable
 from tap_singerlake.output import WholeLines
 from tap_singerlake.settings import Window
@@ -190,6 +189,7 @@ class LakeStream(Stream):
         if write_messages:
             self._begin_version(file, head)
         unchanged, mask = self._unchanged(), self._mask_of(message.decode_schema(head))
+        in_arrays = selection.in_arrays(mask)
         for line in lines:
             envelope = message.decode(line)
             if envelope.type == "ACTIVATE_VERSION":
@@ -201,7 +201,7 @@ class LakeStream(Stream):
                 try:
                     stored = _parsed(line)
                     if not unchanged:
-                        pop_deselected_record_properties(stored["record"], self.schema, mask)
+                        selection.take_out(stored["record"], mask, in_arrays)
                     if write_messages and unchanged:
                         self._output.write_blocks([line])
                     elif write_messages:
@@ -267,7 +267,8 @@ class LakeStream(Stream):
             self._output.write_blocks([line])
             return
         schema = message.decode_schema(line)
-        selected = get_selected_schema(self.name, walkable(schema.schema), self._mask_of(schema))
+        mask = self._mask_of(schema)
+        selected = selection.selected_schema(self.name, walkable(schema.schema), mask)
         keys = list(schema.key_properties)
         self._tap.mapper.register_raw_stream_schema(self.name, selected, keys)
         self._stream_maps = None

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import IO, Any
 
 from singerlake.errors import ConfigError
-from singerlake.format import message
+from singerlake.format.message import LONGEST
 
 BLOCK = 256 * 1024
 """Enough lines at once for the quick decoder. What it makes of more does not fit a processor's
@@ -27,12 +27,20 @@ LONG_WAIT = 1.0
 """Seconds after which the caller gets a say though nothing came: to commit by age, or to stop."""
 
 
+class Endless(Exception):
+    """A line that goes on beyond what the lake takes, and what it begins with."""
+
+    def __init__(self, begin: bytes) -> None:
+        super().__init__("a line without end")
+        self.begin = begin
+
+
 def blocks(source: IO[Any] | None, stopped: Callable[[], bool]) -> Iterator[bytes]:
     """Blocks of whole lines; an empty block where nothing came for a while.
 
     Ends with the input, whose last line may lack its line feed, or once `stopped` says so:
-    then what was read of an unfinished line is left out. Raises `BadMessage` for a line without
-    end, and `ConfigError` where there is no input.
+    then what was read of an unfinished line is left out. Raises `Endless`, and
+    `ConfigError` where there is no input.
     """
     source = source or sys.stdin
     if source is None:  # as Python has it where the shell closed it
@@ -49,8 +57,8 @@ def blocks(source: IO[Any] | None, stopped: Callable[[], bool]) -> Iterator[byte
         if chunk:
             rest.append(chunk)
             size += len(chunk)
-            if size > message.LONGEST:
-                raise message.too_long()
+            if size > LONGEST:
+                raise Endless(b"".join(rest[:2]))
         yield b""
     if size and not stopped():
         yield b"".join(rest)

@@ -44,17 +44,17 @@ class MappedIntake:
         self._pause = pause
         self._unknown = UnknownTypes(log)
         self._streams: set[str] = set()
-        self._lines_before = 0
+        self.lines_taken = 0
 
     def take(self, block: bytes) -> None:
         """Take a block of whole lines. Raises `BAD_INPUT`, which names the line."""
-        for number, line in enumerate(block.split(b"\n"), start=self._lines_before + 1):
+        for number, line in enumerate(block.split(b"\n"), start=self.lines_taken + 1):
             if line.strip():
                 try:
                     self._take_line(line)
                 except BAD_INPUT as error:
                     raise at_line(number, line, error) from error.__cause__
-        self._lines_before += block.count(b"\n")
+        self.lines_taken += block.count(b"\n")
 
     def close(self) -> None:
         """The SDK's sinks look after their own metrics."""

@@ -55,7 +55,7 @@ class RawIntake:
         self._pause = pause
         self._unknown = UnknownTypes(log)
         self._metrics: dict[str, metrics.Counter] = {}
-        self._lines_before = 0
+        self.lines_taken = 0
         self._stream = ""
 
     def take(self, block: bytes) -> None:
@@ -67,13 +67,13 @@ class RawIntake:
         for piece in _around_states(block):
             if not self._take_plain(piece):
                 self._deal(piece)
-                self._lines_before += piece.count(b"\n")
+                self.lines_taken += piece.count(b"\n")
 
     def _take_plain(self, block: bytes) -> bool:
         before = self.counts["RECORD"]
         if not self._stream or not self._take_records(self._stream, block):
             return False
-        self._lines_before += self.counts["RECORD"] - before
+        self.lines_taken += self.counts["RECORD"] - before
         return True
 
     def close(self) -> None:
@@ -121,7 +121,7 @@ class RawIntake:
         except _AtLine as failure:
             # Equal lines may stand before it, which were right under another schema.
             index = next(at for at, line in enumerate(all_lines) if line is failure.line)
-            number = self._lines_before + 1 + index
+            number = self.lines_taken + 1 + index
             raise at_line(number, failure.line, failure.error) from None
 
     def _take_runs(self, runs: dict[str, list[bytes]]) -> None:

@@ -25,15 +25,16 @@ from singer_sdk.helpers.capabilities import (
 from singer_sdk.singerlib.encoding import GenericSingerReader
 
 from singerlake.errors import MissingKey, RecordBeforeSchema, SingerlakeError
+from singerlake.format import message
 from singerlake.lake import open_on
 from singerlake.plugin.config import from_environment, from_files, require_objects
 from singerlake.plugin.log import make_plain
 from singerlake.store import open_store
 from target_singerlake import batch, settings
-from target_singerlake.blocks import blocks
+from target_singerlake.blocks import Endless, blocks
 from target_singerlake.landing import Landing
 from target_singerlake.mapped import Callbacks, KeptMaps, MappedIntake
-from target_singerlake.messages import BAD_INPUT
+from target_singerlake.messages import BAD_INPUT, at_line
 from target_singerlake.raw import RawIntake
 from target_singerlake.sink import LakeSink
 
@@ -108,6 +109,9 @@ class TargetSingerlake(Target):
                 self.landing.tick()
         except _Stopped:
             self.logger.info("Stopped inside a BATCH, which no STATE covers: it comes again")
+        except Endless as line:
+            self.landing.finish()
+            raise at_line(intake.lines_taken + 1, line.begin, message.too_long()) from None
         except BAD_INPUT as error:
             self.landing.finish()
             raise _as_the_sdk_has_it(error) from error
@@ -155,6 +159,9 @@ class TargetSingerlake(Target):
         """Not where no map is left of the stream: the SDK looks at the first."""
         if self.mapper.stream_maps.get(message_dict["stream"]) != []:
             super()._process_schema_message(message_dict)
+        # Sinks of earlier schemas, which the SDK keeps to drain them: ours hold nothing back, and
+        # a tap that takes turns between schemas would have them pile up.
+        self._sinks_to_clear.clear()
 
     def _process_record_message(self, message_dict: dict[str, Any]) -> None:
         self.current_message = message_dict

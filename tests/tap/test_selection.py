@@ -70,6 +70,44 @@ def test_a_property_is_absent_from_schema_and_records(root: str) -> None:
     assert b"hush" not in printed.raw
 
 
+def test_a_property_in_an_array_is_absent_too() -> None:
+    line = {
+        "type": ["object", "null"],
+        "properties": {"sku": {"type": "string"}, "price": {"type": "number"}},
+        "required": ["sku", "price"],
+    }
+    grid = {"type": "array", "items": {"type": "array", "items": line}}
+    root = new_root()
+    rows = [{"sku": "a", "price": 9.5}, None, {"sku": "b"}]
+    fields = {"lines": {"type": ["array", "null"], "items": line}, "grid": grid}
+    land(
+        root,
+        [
+            schema(fields),
+            record(1, lines=rows, grid=[rows, []]),
+            record(2, lines=None, grid=[]),
+            record(3, lines="odd", grid=[3]),
+        ],
+    )
+    catalog = discover(config(root))
+    for crumbs in (["lines", "items"], ["grid", "items", "items"]):
+        breadcrumb = ["properties", *crumbs, "properties", "price"]
+        row = {"breadcrumb": breadcrumb, "metadata": {"selected": False}}
+        catalog["streams"][0]["metadata"].append(row)
+    printed = replay(config(root), catalog=catalog)
+    (message,) = printed.of("SCHEMA", STREAM)
+    declared = message["schema"]["properties"]
+    for items in (declared["lines"]["items"], declared["grid"]["items"]["items"]):
+        assert (items["properties"], items["required"]) == ({"sku": {"type": "string"}}, ["sku"])
+    left = [{"sku": "a"}, None, {"sku": "b"}]
+    assert [(row["lines"], row["grid"]) for row in printed.records(STREAM)] == [
+        (left, [left, []]),
+        (None, []),
+        ("odd", [3]),
+    ]
+    assert b"price" not in printed.raw
+
+
 def test_a_nested_property_is_absent_too(root: str) -> None:
     printed = replay_without(root, "address", "geo", "lat")
     (message,) = printed.of("SCHEMA", STREAM)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from singerlake.format import message
 from tests.target.driving import (
     PATHS,
     Outcome,
@@ -125,6 +126,16 @@ def test_a_bad_line_ends_the_run_and_what_came_before_is_kept(
     assert_refused(run([*BEFORE, line, *after], tmp_path, **path), words)
     # Where the streams of a block were sorted, a record behind it may be there too: not its STATE.
     assert numbers(tmp_path, "s")[:2] == [1, 2]
+    assert_clean(tmp_path)
+
+
+def test_a_line_without_end_is_refused_and_told_by_its_number(
+    path: dict[str, Any], tmp_path: Path
+) -> None:
+    data = "".join(line + "\n" for line in BEFORE) + WHOLE[:-3] + "x" * message.LONGEST
+    words = f"line 5 of the input, stream 's': a line of more than {message.LONGEST} bytes"
+    assert_refused(run(data.encode(), tmp_path, **path), words)
+    assert numbers(tmp_path, "s") == [1, 2]
     assert_clean(tmp_path)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ import pytest
 from singer_sdk.exceptions import InvalidRecord
 
 from singerlake.lake import Writer
+from target_singerlake.sink import LakeSink
+from target_singerlake.target import TargetSingerlake
 from tests.target.driving import (
     MAPPED,
     TAP_ID,
@@ -236,3 +239,22 @@ def test_values_are_exact_after_the_sdk_has_read_them(root: str, config: dict[st
     expected = json.loads(line, parse_float=str)["record"]
     assert {name: found[name] for name in expected} == expected
     assert stored(root, "s")[0].count(b"0.1000000000000000055511151231257827") == 1
+
+
+def test_sinks_of_earlier_schemas_do_not_pile_up(
+    root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held: list[int] = []
+    at_the_end = TargetSingerlake.process_endofpipe
+
+    def counting(target: TargetSingerlake) -> None:
+        gc.collect()
+        sinks = [each for each in gc.get_objects() if isinstance(each, LakeSink)]
+        held.append(sum(each._target is target for each in sinks))
+        at_the_end(target)
+
+    monkeypatch.setattr(TargetSingerlake, "process_endofpipe", counting)
+    turns = [(schema("s", name=TEXT) if n % 2 else schema("s"), record("s", n)) for n in range(40)]
+    land([line for turn in turns for line in turn], root, validate_records=True)
+    assert held == [1]
+    assert sorted(numbers(root, "s")) == list(range(40))
