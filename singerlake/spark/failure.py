@@ -32,6 +32,11 @@ def explained(what: str) -> Iterator[None]:
         yield
     except (PySparkException, Py4JError) as error:
         raise _from(what, str(error)) from error
+    except ConnectionError as error:
+        raise errors.Unavailable(
+            f"{what}: Spark's Java process on this machine does not answer any more ({error}). "
+            "Something ended it, perhaps for lack of memory; see the system's log, and run it again"
+        ) from error
 
 
 def _from(what: str, text: str) -> errors.SingerlakeError:

@@ -86,7 +86,7 @@ def _of_type(
     if name == "integer":
         return _integer(schema)
     if name == "number":
-        return _declared_decimal(schema) or _number(numbers)
+        return _declared_decimal(schema) or _formatted_decimal(schema) or _number(numbers)
     if name == "string":
         return _string(schema, numbers)
     if name == "array":
@@ -164,13 +164,25 @@ def _string(schema: Mapping[str, Any], numbers: Numbers) -> Type:
     if form == "date":
         return DATE
     if form in _DECIMAL_FORMATS:
-        precision, scale = schema.get("precision"), schema.get("scale", 0)
-        if type(precision) is int and type(scale) is int:  # true is no number
-            if 0 <= scale <= precision <= MOST_DIGITS and precision > 0:
-                return decimal(precision, scale)
-            return TEXT
-        return _number("decimal") if numbers == "decimal" else TEXT
+        declared = _formatted_decimal(schema)
+        if declared is None and numbers == "decimal" and not _has_precision(schema):
+            return _number("decimal")
+        return declared or TEXT
     return STRING
+
+
+def _formatted_decimal(schema: Mapping[str, Any]) -> Type | None:
+    """What `singer.decimal` declares, for a string or a number; None where it is not possible."""
+    if schema.get("format") not in _DECIMAL_FORMATS or not _has_precision(schema):
+        return None
+    precision, scale = schema["precision"], schema.get("scale", 0)
+    fits = 0 <= scale <= precision <= MOST_DIGITS and precision > 0
+    return decimal(precision, scale) if fits else None
+
+
+def _has_precision(schema: Mapping[str, Any]) -> bool:
+    # True is no number.
+    return type(schema.get("precision")) is int and type(schema.get("scale", 0)) is int
 
 
 def _number(numbers: Numbers) -> Type:

@@ -81,6 +81,14 @@ def spark_schema(merged: MergedSchema, options: ReadOptions) -> spark_types.Stru
     return schema
 
 
+def _require_type(field: spark_types.StructField, told: spark_types.DataType) -> None:
+    if field.dataType != told:
+        raise ConfigError(
+            f"the column {field.name} cannot be read as {field.dataType.simpleString()}: read it "
+            f"as {told.simpleString()}, and cast it then"
+        )
+
+
 def _require_distinct(schema: spark_types.DataType, options: ReadOptions, path: str = "") -> None:
     if isinstance(schema, spark_types.ArrayType):
         return _require_distinct(schema.elementType, options, path)
@@ -153,6 +161,7 @@ class SingerlakeSource(DataSource):
         for field in schema.fields:
             kind = ours.get(field.name)
             if kind is None and field.name in METADATA:
+                _require_type(field, _METADATA_TYPES.get(field.name, spark_types.StringType()))
                 metadata.append(field.name)
                 continue
             if kind is None or types.to_spark(kind) != field.dataType:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from singerlake.lake.parallel import Progress
 
 EVERY = 0.5
+
+_JAVA_IS_GONE = (Py4JError, OSError)
+"""What a call to Java raises once its process has ended; the job's own call tells the user."""
 
 _JOB_PROPERTIES = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
 
@@ -27,10 +31,11 @@ def watched(spark: SparkSession, what: str, progress: Progress) -> Iterator[None
     stop = threading.Event()
 
     def watch() -> None:
-        while not stop.wait(EVERY):
-            done, total = _tasks(context, group)
-            if total:
-                progress(done, total)
+        with suppress(*_JAVA_IS_GONE):
+            while not stop.wait(EVERY):
+                done, total = _tasks(context, group)
+                if total:
+                    progress(done, total)
 
     watcher = threading.Thread(target=watch, name="singerlake-watch", daemon=True)
     watcher.start()
@@ -39,8 +44,9 @@ def watched(spark: SparkSession, what: str, progress: Progress) -> Iterator[None
     finally:
         stop.set()
         watcher.join()
-        for name, value in before.items():
-            context.setLocalProperty(name, value)  # type: ignore[arg-type]
+        with suppress(*_JAVA_IS_GONE):
+            for name, value in before.items():
+                context.setLocalProperty(name, value)  # type: ignore[arg-type]
 
 
 def _tasks(context: SparkContext, group: str) -> tuple[int, int]:

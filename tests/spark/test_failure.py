@@ -102,6 +102,33 @@ def test_a_failed_job_is_told_from_a_finding() -> None:
         raise Py4JError("Traceback\n  at x\nOSError: full\n")
 
 
+DYING = """
+import os, signal
+from singerlake.errors import SingerlakeError
+from singerlake.spark import session
+from singerlake.spark.failure import explained
+from singerlake.spark.watch import watched
+
+spark = session(master="local[1]")
+try:
+    with explained("s"), watched(spark, "dying", lambda done, total: None):
+        os.kill(spark.sparkContext._gateway.proc.pid, signal.SIGKILL)
+        spark.sparkContext._gateway.proc.wait()
+        spark.range(3).count()
+except SingerlakeError as error:
+    print(type(error).__name__, error)
+"""
+
+
+@pytest.mark.slow
+def test_a_java_that_is_killed_is_one_line() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", DYING], capture_output=True, text=True, check=False, timeout=110
+    )
+    assert ran.stdout.startswith("Unavailable s: Spark's Java process on this machine does not")
+    assert "Traceback" not in ran.stderr
+
+
 @pytest.mark.parametrize(("flags", "level"), [([], "OFF"), (["-v"], "ERROR")])
 def test_the_commands_run_spark_silently(
     flags: list[str], level: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -198,6 +198,14 @@ def test_a_schema_of_ones_own(spark: SparkSession, tmp_path: Path) -> None:
     assert rows(df, "id")[0] == {"id": "1", "cents": 12.3, "extra": None, "_sequence": 1}
 
 
+def test_a_metadata_column_of_another_type_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    land(tmp_path, EVERY_TYPE)
+    register(spark)
+    reader = spark.read.format("singerlake").options(tap=TAP, stream=STREAM)
+    with pytest.raises(PySparkException, match=r"_sequence cannot be read as int: read it as bigi"):
+        reader.schema("id string, _sequence int").load(str(tmp_path)).collect()
+
+
 def test_failfast_names_file_and_line(spark: SparkSession, tmp_path: Path) -> None:
     land(tmp_path, EVERY_TYPE)
     df = read_stream(spark, tmp_path, TAP, STREAM, mode="failfast")

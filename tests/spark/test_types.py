@@ -56,6 +56,20 @@ def _with(**kinds: str) -> dict[str, Any]:
             {"type": "string", "format": "singer.decimal", "precision": 10, "scale": 2},
             "decimal(10,2)",
         ),
+        (
+            {
+                "type": ["string", "number"],
+                "format": "singer.decimal",
+                "precision": 38,
+                "scale": 10,
+            },
+            "decimal(38,10)",
+        ),
+        (
+            {"type": "number", "format": "singer.decimal", "precision": 39, "scale": 0},
+            "double",
+        ),
+        ({"type": ["string", "number"], "format": "singer.decimal"}, "string (text)"),
         ({"type": "string", "format": "singer.decimal"}, "string (text)"),
         ({"type": "string", "format": "x-singer.decimal"}, "string (text)"),
         ({"type": ["string", "integer"]}, "string (text)"),
