@@ -99,7 +99,8 @@ def check_stream(
         )
         report.findings.append(Finding(Level.LEFTOVER, "orphan-merge", keys.under(path), message))
     report.findings += _waiting(found, rows | gone.replaced)
-    named = rows | gone.replaced | gone.uncommitted | {note.file for note in found.notes}
+    named = rows | gone.replaced | gone.uncommitted | gone.stood_for(found.files)
+    named |= {note.file for note in found.notes}
     for path, listed in found.files.items():
         if path in named:
             continue

@@ -11,7 +11,7 @@ from datetime import timedelta
 
 from singerlake.errors import Changed
 from singerlake.format import keys as key_names
-from singerlake.lake import commit, examined, orphan_segments, rebuild, repair
+from singerlake.lake import commit, examined, log, merge, orphan_segments, rebuild, repair, retired
 from singerlake.lake.finding import Finding
 from singerlake.lake.inventory import Inventory, StreamInventory
 from singerlake.lake.lock import LockTimes
@@ -58,7 +58,10 @@ def _fix_stream(
     if orphans:
         reads = [examined.examine(store, keys, file) for file in orphans]
         digests = examined.digests(keys, reads)
+        head = log.read_head(store, keys)
+        gone = retired.find(store, found, log.files(store, keys, head.manifest))
         entries = [read.entry for read in sorted(reads, key=lambda read: read.place)]
+        entries = merge.adoptable(store, keys, entries, gone.alone)
         adopted = commit.adopt(store, keys, entries, digests, new_writer_id(), times)
         done += [f"adopted {keys.under(entry.path)}" for entry in adopted]
     if any(keys.under(path) in wrong for path in found.segments):

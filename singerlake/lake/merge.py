@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import uuid
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import chain, islice
@@ -29,6 +29,7 @@ from singerlake.format.origin import Origin
 from singerlake.lake import clock, commit, inventory, log, retired, source
 from singerlake.lake.lock import LockTimes
 from singerlake.lake.log import Head
+from singerlake.lake.retired import Alone
 from singerlake.lake.spool import CHUNK, Spool, temporary_folder
 from singerlake.store import Promise, Store
 
@@ -158,9 +159,21 @@ def _remembered(
 
 
 def renewed(store: Store, keys: StreamKeys, old_path: str, old: Merge) -> MergeRef:
-    """A merge document for a log whose numbers are new: the file is one piece there."""
+    """A merge document for a file that gets a number of its own: it is one piece then."""
     made = Merge(path=old.path, parts=(), retired=(*old.retired, Retiree(old_path)))
     return _write(store, keys, made, 0, 0)
+
+
+def adoptable(
+    store: Store, keys: StreamKeys, entries: Iterable[File], alone: Mapping[str, Alone]
+) -> list[File]:
+    """The entries of orphans; a merged file's has a new document that tells what it replaces."""
+
+    def reference(path: str) -> MergeRef | None:
+        one = alone.get(path)
+        return renewed(store, keys, one.document, one.merge) if one else None
+
+    return [msgspec.structs.replace(entry, merge=reference(entry.path)) for entry in entries]
 
 
 def _write(store: Store, keys: StreamKeys, merge: Merge, first: int, last: int) -> MergeRef:

@@ -30,7 +30,7 @@ from singerlake.format import catalogue
 from singerlake.format import manifest as manifests
 from singerlake.format.catalogue import Entry
 from singerlake.format.keys import StreamKeys
-from singerlake.format.manifest import File, Gap, Manifest, MergeRef, Segment, Version
+from singerlake.format.manifest import File, Gap, Manifest, Segment, Version
 from singerlake.format.schema import Schema
 from singerlake.lake import (
     commit,
@@ -47,6 +47,7 @@ from singerlake.lake import (
 from singerlake.lake.examined import Examined
 from singerlake.lake.inventory import Inventory, ListedFile, StreamInventory
 from singerlake.lake.parallel import Progress, Steps, in_parallel, no_progress
+from singerlake.lake.retired import Alone
 from singerlake.lake.writer import new_writer_id
 from singerlake.store import Store
 
@@ -267,7 +268,7 @@ def _merged(
             kept.append(_refreshed(file, read.entry, report))
         elif read is None and _exists(store, keys, file):
             kept.append(file)
-        else:
+        elif read is None or rightful[file.path].sequence != file.sequence:
             report.gone.append(keys.under(file.path))
             gaps.append(_gap(file, fresh))
     orphans = _orphans(store, found, known, kept, reads)
@@ -311,25 +312,23 @@ def _orphans(
     """The files that no row stands for, in the order in which they probably came."""
     keys = found.keys
     named = {file.path for file in kept}
-    references: dict[str, MergeRef] = {}
+    alone: dict[str, Alone] = {}
     if known.manifest is None:
         readable = {path: found.files[path].modified for path in reads}
         left_out, standing = retired.by_listing(store, keys, readable, found.merges)
         named |= left_out
-        for path, old in standing.items():
-            references[old.path] = merge.renewed(store, keys, path, old)
+        alone = {old.path: Alone(path, old) for path, old in standing.items()}
     else:
         gone = retired.find(store, found, kept)
         if gone.lost:
             return []  # they may be what a merge replaced; a check tells of them
         # Without a manifest nothing tells what their jobs have committed: then they are taken.
         waiting = {note.file for note in found.notes}
-        named |= gone.replaced | gone.uncommitted | waiting
+        named |= gone.replaced | gone.uncommitted | gone.stood_for(reads) | waiting
+        alone = gone.alone
     unnamed = [read for path, read in reads.items() if path not in named]
-    return [
-        msgspec.structs.replace(read.entry, merge=references.get(read.entry.path))
-        for read in sorted(unnamed, key=lambda read: read.place)
-    ]
+    entries = [read.entry for read in sorted(unnamed, key=lambda read: read.place)]
+    return merge.adoptable(store, keys, entries, alone)
 
 
 def _beside_segments(

@@ -2,13 +2,14 @@
 
 A retired file waits for the purge, so that snapshots taken before the merge stay readable. An
 uncommitted merge is the left-over of a vacuum that was interrupted: its lines are all in the files
-it was made from.
+it was made from. Where these are not there any more, as after an older manifest was put back, it is
+no left-over: nothing else has its lines.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Container, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -29,18 +30,33 @@ SKEW = timedelta(days=1)
 """How far the clock of a machine may be ahead of the store's."""
 
 
+@dataclass(frozen=True)
+class Alone:
+    """A merged file that no manifest names, though nothing else has all its lines any more.
+
+    `stands_for`: the paths of what it replaces and is still there. Once it is in the log again,
+    these must not be.
+    """
+
+    document: str
+    merge: Merge
+    stands_for: frozenset[str] = frozenset()
+
+
 @dataclass
 class Retired:
     """Paths below the stream's folder, with times.
 
     `replaced_at`: what committed merges stand for, and since when; `left_at`: merged files, and
     merge documents, that no manifest names (of merges that were interrupted, or merged again
-    since), and when their document was written; `lost`: documents of committed merges that cannot
-    be read. While there is one, any file that no manifest names may be one that it replaced.
+    since), and when their document was written; `alone`: merged files that no manifest names, and
+    that must not go; `lost`: documents of committed merges that cannot be read. While there is
+    one, any file that no manifest names may be one that it replaced.
     """
 
     replaced_at: dict[str, datetime] = field(default_factory=dict)
     left_at: dict[str, datetime] = field(default_factory=dict)
+    alone: dict[str, Alone] = field(default_factory=dict)
     lost: set[str] = field(default_factory=set)
 
     @property
@@ -50,6 +66,11 @@ class Retired:
     @property
     def uncommitted(self) -> Set[str]:
         return self.left_at.keys()
+
+    def stood_for(self, readable: Container[str]) -> set[str]:
+        """What is still there, and comes back with a merged file that is alone and can be read."""
+        back = [one for path, one in self.alone.items() if path in readable]
+        return {path for one in back for path in one.stands_for}
 
 
 def find(store: Store, found: StreamInventory, files: Iterable[File]) -> Retired:
@@ -70,12 +91,38 @@ def find(store: Store, found: StreamInventory, files: Iterable[File]) -> Retired
         for one in _replaced(store, found.keys, merge, listed, times):
             _note(retired.replaced_at, one.path, one.at or since)
     known = {*committed, *standing, *retired.replaced}
+    held = {(one.path, one.checksum) for merge in documents.values() for one in merge.retired}
     loose = [path for path in found.merges if path not in known]
     for path, merge in read_all(store, found.keys, loose).items():
-        if merge.path not in known:
+        if merge.path in known:
+            continue
+        there = _replaced(store, found.keys, merge, found.merges[path], times)
+        if merge.path in found.files and not _all_elsewhere(merge, there, times, held):
+            stands_for = frozenset(one.path for one in there if one.path in times)
+            retired.alone[merge.path] = Alone(path, merge, stands_for)
+        else:
             _note(retired.left_at, merge.path, found.merges[path])
-    retired.left_at.update((path, found.merges[path]) for path in loose)
+    kept = {one.document for one in retired.alone.values()}
+    retired.left_at.update((path, found.merges[path]) for path in loose if path not in kept)
     return retired
+
+
+def _all_elsewhere(
+    merge: Merge,
+    there: Iterable[Retiree],
+    listed: Mapping[str, datetime],
+    held: Set[tuple[str, str]],
+) -> bool:
+    """Whether each file that was merged is still there, or in a committed merge.
+
+    What it tells of earlier merges does not count: those files were merged into these.
+    """
+    whole = {one for one in there if one.path in listed}
+    return all(
+        one in whole or (one.path, one.checksum) in held
+        for one in merge.retired
+        if one.checksum and one.at is None
+    )
 
 
 def _note(times: dict[str, datetime], path: str, moment: datetime) -> None:
@@ -146,7 +193,8 @@ def holding(
 ) -> dict[str, File]:
     """Which rows hold the `wanted` files (checksums by path): named, or merged into one."""
     every = list(rows)
-    held = {row.path: row for row in every if row.path in wanted}
+    # By the checksum too: where a file was lost, another may have taken its name.
+    held = {row.path: row for row in every if wanted.get(row.path) == row.checksum}
     if len(held) < len(wanted):
         merged = {row.merge.path: row for row in every if row.merge is not None}
         for document, merge in read_all(store, keys, merged).items():

@@ -334,3 +334,21 @@ def test_an_upload_that_fails_leaves_the_log_as_it_was() -> None:
     assert_clean(store)
     land(store, [1], times=PATIENT)
     assert_once_each(store, 2)
+
+
+def test_the_row_of_a_lost_file_is_not_taken_for_our_commit() -> None:
+    """Ours took the name that was free, and has other bytes."""
+    store = new_store()
+    with open_on(store, create=True).writer(TAP, options=options()) as writer:
+        writer.write(schema_line())
+        writer.write(record_line(0))
+        writer.commit()
+        (other,) = land(store, [5])
+        store.delete(KEYS.under(other.path))
+        writer.write(record_line(5))
+        (ours,) = writer.commit()
+    assert (ours.path, ours.sequence) == (other.path, 3)
+    assert ours.checksum != other.checksum
+    rebuild(store)
+    assert numbers_in(store) == [0, 5]
+    assert_clean(store)

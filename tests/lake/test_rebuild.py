@@ -371,3 +371,14 @@ def test_a_lost_file_whose_name_was_taken_again_leaves_a_gap_and_no_record_twice
     assert [(gap.first_sequence, gap.last_sequence) for gap in head(store).gaps] == [(1, 1)]
     assert numbers_in(store) == [2, 1]
     assert_clean(store)
+
+
+def test_a_row_that_stands_twice_leaves_no_gap_where_its_file_is() -> None:
+    store = new_store()
+    land_each(store, range(3))
+    edit(store, KEYS.manifest, lambda body: body["files"].insert(1, body["files"][1]))
+    assert codes(check(store, times=QUICK)) == ["file-repeat", "sequence-repeat"]
+    rebuild(store)
+    assert head(store).gaps == ()
+    assert numbers_in(store) == [0, 1, 2]
+    assert_clean(store)
