@@ -66,21 +66,23 @@ def file_hash(path: Path) -> str:
     return digest.hexdigest()
 
 
+TRIES = 100
+"""How often a folder is made again that another process prunes at the same moment."""
+
+
 def link_new(source: Path, path: Path) -> None:
     """Give the file a second name, which must be new, in a folder that is made if need be."""
+    tries = 0
     while True:
         make_folder(path.parent)
         try:
             os.link(source, path)
         except FileNotFoundError:
-            if not source.exists():
+            tries += 1
+            if tries > TRIES or not source.exists():
                 raise
             continue  # the folder was pruned since: make it again
         return sync_folder(path.parent)
-
-
-TRIES = 100
-"""How often a folder is made again that another process prunes at the same moment."""
 
 
 def make_folder(folder: Path) -> None:

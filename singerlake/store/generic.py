@@ -12,8 +12,17 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import fsspec
+from fsspec import AbstractFileSystem
+from fsspec.asyn import AsyncFileSystem
 
-from singerlake.errors import AlreadyExists, BadLocation, Changed, NotFound, StoreError
+from singerlake.errors import (
+    AlreadyExists,
+    BadLocation,
+    Changed,
+    NotFound,
+    StoreError,
+    Unavailable,
+)
 from singerlake.store import disk
 from singerlake.store.address import password, public_url
 from singerlake.store.base import Listed, Promise, Store, Stored
@@ -115,19 +124,24 @@ class FsspecStore(Store):
     @contextlib.contextmanager
     def _at(self, key: str, write: bool = False) -> Iterator[tuple[Any, str]]:
         """The file system and the key's path in it; errors are explained."""
-        with explained(f"{self.url}/{key}", self._hidden, write=write):
-            fs, root = self._connection.get()
-            fs.invalidate_cache()  # another process may have written: no listing of yesterday
-            yield fs, f"{root}/{key}".rstrip("/")
+        try:
+            with explained(f"{self.url}/{key}", self._hidden, write=write):
+                fs, root = self._connection.get()
+                fs.invalidate_cache()  # another process may have written: no listing of yesterday
+                yield fs, f"{root}/{key}".rstrip("/")
+        except Unavailable:
+            # Some (SFTP) have one connection for ever: whoever tries again needs a new one.
+            self._connection.forget()
+            raise
 
     def _rows(self, prefix: str) -> Sequence[Listed]:
         with contextlib.suppress(NotFound), self._at("") as (fs, root):
-            found = fs.find(f"{root}/{prefix}".rstrip("/"), detail=True)
+            folder = f"{root}/{prefix}".rstrip("/")
             return [
                 _listed(path[len(root) + 1 :], info)
-                for path, info in found.items()
-                # Where the prefix is an object itself, `find` answers with that.
-                if path.startswith(f"{root}/{prefix}".rstrip("/") + "/")
+                for path, info in _found(fs, folder)
+                # Where the prefix is an object itself, file systems answer with that.
+                if path.startswith(f"{folder}/")
             ]
         return []
 
@@ -207,6 +221,37 @@ def _in_folder(fs: Any, path: str, action: Callable[[], None]) -> None:
     except FileNotFoundError:
         fs.makedirs(path.rpartition("/")[0], exist_ok=True)
         action()
+
+
+def _found(fs: Any, folder: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Every object below the folder, with what is known of it.
+
+    Object stores list flat. Others get fsspec's own `find`, which passes over each folder that
+    cannot be listed, without a word: what is there would be taken for lost. So not that one.
+    """
+    if not _walks(fs):
+        yield from fs.find(folder, detail=True).items()
+        return
+    left = [folder]
+    while left:
+        above = left.pop()
+        try:
+            rows = fs.ls(above, detail=True)
+        except FileNotFoundError:
+            continue  # it went since we saw it
+        for row in rows:
+            path = row["name"].rstrip("/")
+            if not _is_folder(row):
+                yield path, row
+            elif path != above:
+                left.append(path)
+
+
+def _walks(fs: Any) -> bool:
+    """Whether the file system has no listing of its own of all that is below a folder."""
+    if isinstance(fs, AsyncFileSystem):
+        return type(fs)._find is AsyncFileSystem._find
+    return type(fs).find is AbstractFileSystem.find
 
 
 def _info(fs: Any, path: str) -> Any:

@@ -41,10 +41,15 @@ def _kind(error: Exception, write: bool) -> type[SingerlakeError]:
     if isinstance(error, PermissionError) or status in (401, 403):
         return PermissionDenied
     # asyncio's and fsspec's own time-outs are TimeoutErrors only since Python 3.11.
-    silent = isinstance(error, (TimeoutError, ConnectionError, EOFError))
+    silent = isinstance(error, (TimeoutError, ConnectionError, EOFError)) or _is_cut_off(error)
     if silent or "Timeout" in type(error).__name__ or status in (408, 429) or status >= 500:
         return OutcomeUnknown if write else Unavailable
     return StoreError
+
+
+def _is_cut_off(error: Exception) -> bool:
+    """Whether the connection is gone, in the words of paramiko, which SFTP goes through."""
+    return type(error).__name__ == "SSHException" or "Socket is closed" in str(error)
 
 
 def _status(error: Exception) -> int:

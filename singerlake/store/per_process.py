@@ -25,5 +25,9 @@ class PerProcess(Generic[T]):
             made = self._made = (os.getpid(), self._make())
         return made[1]
 
+    def forget(self) -> None:
+        """Make another one at the next `get`. Whoever has the old one keeps it."""
+        self._made = None
+
     def __getstate__(self) -> dict[str, Any]:
         return {"_make": self._make, "_made": None}

@@ -20,7 +20,7 @@ from aiobotocore.httpsession import (  # type: ignore[import-untyped, unused-ign
 from fsspec.asyn import sync
 from s3fs import S3FileSystem
 
-from singerlake.errors import SingerlakeError
+from singerlake.errors import SingerlakeError, StoreError
 from singerlake.store.base import Stored, require_document
 from singerlake.store.per_process import PerProcess
 from singerlake.store.s3_errors import explained
@@ -118,6 +118,11 @@ class S3Requests:
                 )
                 if page.get(told)
             }
+            if not token:
+                raise StoreError(
+                    f"s3://{self._bucket}/{self._root}{prefix}: the server tells that the listing "
+                    "goes on, and not where: it cannot be listed whole"
+                )
 
     def relative(self, full_key: str) -> str:
         """The key below the root."""

@@ -192,3 +192,46 @@ def test_a_time_that_no_calendar_has_is_the_last_that_one_has(
     monkeypatch.setattr(MEMORY, "find", find)
     [row] = store.list("")
     assert row.modified.year == 9999
+
+
+@pytest.mark.parametrize(
+    ("raised", "expected"),
+    [(PermissionError("no"), PermissionDenied), (ConnectionResetError("gone"), Unavailable)],
+)
+def test_a_folder_that_cannot_be_listed_is_an_error_not_an_empty_one(
+    raised: Exception, expected: type[StoreError], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = FsspecStore(f"file://{tmp_path}/lake")
+    for key in ("raw/a/1", "raw/b/c/2"):
+        store.create(key, b"x")
+    ls = LOCAL.ls
+
+    def failing(self: Any, path: str, *args: Any, **kwargs: Any) -> Any:
+        if path.endswith("raw/b"):
+            raise raised
+        return ls(self, path, *args, **kwargs)
+
+    assert [row.key for row in store.list("raw")] == ["raw/a/1", "raw/b/c/2"]
+    monkeypatch.setattr(LOCAL, "ls", failing)
+    with pytest.raises(expected):
+        list(store.list("raw"))
+
+
+@pytest.mark.parametrize("raised", [EOFError("x"), OSError("Socket is closed")])
+def test_a_connection_that_was_cut_is_made_anew(
+    raised: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = FsspecStore(f"file://{tmp_path}/lake")
+    store.create("a", b"1")
+    cat_file, cut = LOCAL.cat_file, []
+
+    def cutting(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not cut or self is cut[0]:
+            cut[:] = [self]
+            raise raised
+        return cat_file(self, *args, **kwargs)
+
+    monkeypatch.setattr(LOCAL, "cat_file", cutting)
+    with pytest.raises(Unavailable):
+        store.read("a")
+    assert store.read("a").data == b"1"

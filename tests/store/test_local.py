@@ -328,3 +328,13 @@ def test_a_lock_that_is_never_released(store: LocalStore, monkeypatch: pytest.Mo
         done.set()
         thread.join()
     store.replace("a", b"2", version)
+
+
+def test_a_file_system_that_never_links_is_an_error(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a stand-in: the folder is there, and the system says that it is not."""
+
+    monkeypatch.setattr(os, "link", failing(errno.ENOENT))
+    with pytest.raises(StoreError):
+        store.create("a/b", b"1")

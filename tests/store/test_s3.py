@@ -13,6 +13,7 @@ from datetime import timedelta
 from typing import Any, ClassVar
 
 import pytest
+from s3fs import S3FileSystem
 
 from singerlake.errors import (
     AlreadyExists,
@@ -21,6 +22,7 @@ from singerlake.errors import (
     CorruptDocument,
     OutcomeUnknown,
     PermissionDenied,
+    StoreError,
     Unavailable,
 )
 from singerlake.store import Store, base, s3_requests
@@ -342,3 +344,19 @@ def test_a_silent_server_is_given_up(
     monkeypatch.setattr(s3_requests, "_PATIENCE", 0.5)
     with pytest.raises(OutcomeUnknown, match="s3://bucket/a"):
         broken_store.create("a", b"1")
+
+
+def test_a_listing_that_goes_on_nowhere_is_an_error(
+    store: S3Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a stand-in: a server that forgets to tell where the next page begins."""
+    store.create("a", b"1")
+    send = S3FileSystem._call_s3
+
+    async def forgetful(self: Any, method: str, *args: Any, **kwargs: Any) -> Any:
+        answer = await send(self, method, *args, **kwargs)
+        return answer | {"IsTruncated": True} if method == "list_objects_v2" else answer
+
+    monkeypatch.setattr(S3FileSystem, "_call_s3", forgetful)
+    with pytest.raises(StoreError, match="cannot be listed whole"):
+        list(store.list(""))
