@@ -1,6 +1,7 @@
 """What a catalog deselects, taken out of schemas and records.
 
-The SDK looks into objects; what is in arrays is taken out here.
+The SDK looks into objects; what is in arrays, and what a schema declares as one of several, is
+taken out here.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ Path = tuple[str, ...]
 def selected_schema(stream: str, schema: dict[str, Any], mask: SelectionMask) -> dict[str, Any]:
     """A copy of the schema, less what is deselected."""
     selected = get_selected_schema(stream, schema, mask)
-    for path in in_arrays(mask):
+    for path in (path for path, is_selected in mask.items() if path and not is_selected):
         _take_out_of_schema(selected, path)
     return selected
 
@@ -35,15 +36,25 @@ def in_arrays(mask: SelectionMask) -> list[Path]:
     return [path for path, selected in mask.items() if not selected and "items" in path]
 
 
-def _take_out_of_schema(schema: object, path: Path) -> None:
-    *parents, name = path
-    for crumb in parents[:-1]:
-        schema = schema.get(crumb) if isinstance(schema, dict) else None
-    if not isinstance(schema, dict) or not isinstance(schema.get("properties"), dict):
+def _take_out_of_schema(schema: Any, path: Path) -> None:
+    if isinstance(schema, list):
+        for branch in schema:
+            _take_out_of_schema(branch, path)
         return
-    schema["properties"].pop(name, None)
-    if isinstance(required := schema.get("required"), list) and name in required:
-        required.remove(name)
+    if not isinstance(schema, dict):
+        return
+    for word in ("anyOf", "oneOf", "allOf"):
+        _take_out_of_schema(schema.get(word), path)
+    match path:
+        case ("items", *rest):
+            _take_out_of_schema(schema.get("items"), tuple(rest))
+        case ("properties", name, *rest) if isinstance(schema.get("properties"), dict):
+            if rest:
+                _take_out_of_schema(schema["properties"].get(name), tuple(rest))
+                return
+            schema["properties"].pop(name, None)
+            if isinstance(required := schema.get("required"), list) and name in required:
+                required.remove(name)
 
 
 def _take_out_of_value(value: Any, path: Path) -> None:
