@@ -5,7 +5,8 @@ from singerlake.lake.finding import CheckReport, Finding, Level
 from singerlake.lake.lake import Lake, Stream, Tap, open_lake, open_on
 from singerlake.lake.lock import LockTimes
 from singerlake.lake.log import Selection
-from singerlake.lake.rebuild import RebuildReport, rebuild
+from singerlake.lake.rebuild import rebuild
+from singerlake.lake.rebuild_report import RebuildReport
 from singerlake.lake.snapshot import Bookmark, Snapshot
 from singerlake.lake.writer import Flush, Writer, WriterOptions
 

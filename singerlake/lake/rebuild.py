@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from functools import partial
 
 import msgspec
@@ -47,37 +47,12 @@ from singerlake.lake import (
 from singerlake.lake.examined import Examined
 from singerlake.lake.inventory import Inventory, ListedFile, StreamInventory
 from singerlake.lake.parallel import Progress, Steps, in_parallel, no_progress
+from singerlake.lake.rebuild_report import RebuildReport
 from singerlake.lake.retired import Alone
 from singerlake.lake.writer import new_writer_id
 from singerlake.store import Store
 
 ATTEMPTS = 10
-
-
-@dataclass
-class RebuildReport:
-    """What a rebuild did.
-
-    `adopted`: files that no manifest named, and now one does; `gone`: files that were named
-    and are not there; `changed`: files that are not what the manifest said; `skipped`: files that
-    are no readable Singer files; `renumbered`: streams whose sequence numbers are new;
-    `set_aside`: copies of documents that could not be read.
-    """
-
-    taps: int = 0
-    streams: int = 0
-    files: int = 0
-    records: int = 0
-    adopted: list[str] = field(default_factory=list)
-    gone: list[str] = field(default_factory=list)
-    changed: list[str] = field(default_factory=list)
-    skipped: list[str] = field(default_factory=list)
-    renumbered: list[str] = field(default_factory=list)
-    set_aside: list[str] = field(default_factory=list)
-
-    def add(self, other: RebuildReport) -> None:
-        for item in fields(self):
-            setattr(self, item.name, getattr(self, item.name) + getattr(other, item.name))
 
 
 def rebuild(

@@ -121,7 +121,8 @@ class S3Requests:
             if not token:
                 raise StoreError(
                     f"s3://{self._bucket}/{self._root}{prefix}: the server tells that the listing "
-                    "goes on, and not where: it cannot be listed whole"
+                    "goes on, and not where: it cannot be listed whole. Upgrade the server, or "
+                    "use another"
                 )
 
     def relative(self, full_key: str) -> str:
