@@ -10,10 +10,10 @@ _MODULES = {
 }
 _PROJECTIONS = (
     "singerlake.spark.project.project",
-    "singerlake.spark.published.Settings",
+    "singerlake.projection.document.Settings",
     "singerlake.spark.read_published.read_published",
     "singerlake.spark.read_published.read_published_arrow",
-    "singerlake.spark.read_published.published_files",
+    "singerlake.projection.published_files",
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import click
 from rich.text import Text
@@ -26,6 +26,7 @@ from singerlake.cli.progress import progress
 from singerlake.cli.root import Root, root_arguments
 from singerlake.cli.storage_options import options_of
 from singerlake.errors import UnknownStream
+from singerlake.projection.document import Numbers, Settings
 
 FORMATS = ("parquet", "csv", "avro", "orc", "json")
 
@@ -142,13 +143,13 @@ def project(
     """
     names = list(streams) or [stream.name for stream in root.lake().tap(tap).streams()]
     job = spark_module("project")
-    settings = spark_module("published").Settings(
+    settings = Settings(
         format=file_format,
         mode=mode,
         partition_by=partition_by,
         sort_by=sort_by,
         metadata=metadata,
-        numbers=numbers,
+        numbers=cast(Numbers, numbers),
     )
     spark = None if dry_run else spark_session("singerlake project", master, conf)
     case_sensitive = spark_settings(conf).get("spark.sql.caseSensitive", "false")

@@ -6,6 +6,7 @@ spark = session()
 orders = read_stream(spark, "s3://bucket/lake", "tap-x--meltano", "orders")
 """
 
+from singerlake.projection import published_files
 from singerlake.spark.lend import lend
 from singerlake.spark.read import merge_report, read_stream, read_tap
 from singerlake.spark.session import java_home, session
@@ -19,6 +20,7 @@ __all__ = [
     "java_home",
     "lend",
     "merge_report",
+    "published_files",
     "read_current",
     "read_stream",
     "read_tap",

@@ -12,13 +12,13 @@ from pyspark.sql.types import StructType
 from singerlake.errors import ConfigError, MissingManifest, StaleBookmark
 from singerlake.format.manifest import File
 from singerlake.lake import Bookmark, Selection, Snapshot
+from singerlake.projection import document as documents
+from singerlake.projection.document import Settings
+from singerlake.projection.publication import PublishedHead
 from singerlake.spark import layout, options, source, versions, views
-from singerlake.spark import published as documents
 from singerlake.spark.evolution import marked
 from singerlake.spark.formats import FORMATS
 from singerlake.spark.options import ReadOptions
-from singerlake.spark.publish import PublishedHead
-from singerlake.spark.published import Settings
 from singerlake.spark.versions import MergedSchema
 
 MODES = ("append", "current")

@@ -20,15 +20,15 @@ from pyspark.sql.types import StructType
 from singerlake.errors import DamageError, MissingFile
 from singerlake.lake import Bookmark, clock, open_on
 from singerlake.lake.parallel import Progress, no_progress
+from singerlake.projection import document as documents
+from singerlake.projection.cleanup import GRACE, clean
+from singerlake.projection.document import Published, PublishedFile, PublishedKeys, Settings
+from singerlake.projection.publication import put, read_published_head, require_staged
 from singerlake.spark import layout
-from singerlake.spark import published as documents
-from singerlake.spark.clean import GRACE, clean
 from singerlake.spark.evolution import merged
 from singerlake.spark.failure import explained
 from singerlake.spark.increment import Increment, checked, planned
 from singerlake.spark.lend import share
-from singerlake.spark.publish import put, read_published_head, require_staged
-from singerlake.spark.published import Published, PublishedFile, PublishedKeys, Settings
 from singerlake.spark.read import read_stream
 from singerlake.spark.stage import FILE_BYTES, Staging, stage
 from singerlake.spark.views import read_current

@@ -12,29 +12,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from singerlake.errors import MissingFile, NotFound, UnknownStream
+from singerlake.errors import MissingFile, NotFound
+from singerlake.projection.document import Published, PublishedFile, PublishedKeys
+from singerlake.projection.version import published, published_files, require_published
 from singerlake.spark.evolution import conformed, record_of
 from singerlake.spark.formats import FORMATS
 from singerlake.spark.lend import share
-from singerlake.spark.publish import read_published_head
-from singerlake.spark.published import Published, PublishedFile, PublishedKeys
 from singerlake.spark.types import Type
 from singerlake.store import Store, open_store
 
-
-def published(
-    out: str | Path, tap: str, stream: str, storage_options: Mapping[str, Any] | None = None
-) -> Published:
-    """The version that is published now. Raises `UnknownStream` where there is none."""
-    return _found(open_store(out, storage_options), PublishedKeys(tap, stream))
-
-
-def published_files(
-    out: str | Path, tap: str, stream: str, storage_options: Mapping[str, Any] | None = None
-) -> list[str]:
-    """The paths or URLs of the version's files, for any reader that takes a list of files."""
-    store, keys = open_store(out, storage_options), PublishedKeys(tap, stream)
-    return [f"{store.url}/{keys.under(file.path)}" for file in _found(store, keys).files]
+__all__ = ["published", "published_files", "read_published", "read_published_arrow"]
 
 
 def read_published_arrow(
@@ -42,7 +29,7 @@ def read_published_arrow(
 ) -> Any:
     """The version as a pyarrow Table, without Spark; in the order of its files."""
     store, keys = open_store(out, storage_options), PublishedKeys(tap, stream)
-    reader = _Reader.of(store, keys, _found(store, keys))
+    reader = _Reader.of(store, keys, require_published(store, keys))
     batches = [batch for file in reader.version.files for batch in reader.batches(file)]
     return pa.Table.from_batches(batches, reader.schema.arrow)
 
@@ -56,20 +43,10 @@ def read_published(
 ) -> DataFrame:
     """The version as a DataFrame: the executors read the files, from any store."""
     store, keys = open_store(out, storage_options), PublishedKeys(tap, stream)
-    version = _found(store, keys)
+    version = require_published(store, keys)
     share(spark)
     numbers = spark.range(0, len(version.files), 1, max(1, len(version.files)))
     return numbers.mapInArrow(_Reader.of(store, keys, version), StructType.fromJson(version.schema))
-
-
-def _found(store: Store, keys: PublishedKeys) -> Published:
-    version = read_published_head(store, keys).published
-    if version is None:
-        raise UnknownStream(
-            f"{store.url}/{keys.document}: nothing is published there; "
-            "`singerlake project` does that"
-        )
-    return version
 
 
 @dataclass(frozen=True)

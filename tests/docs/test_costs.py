@@ -17,9 +17,9 @@ from singerlake import check, open_lake
 from singerlake.format.keys import StreamKeys
 from singerlake.lake import vacuum
 from singerlake.lake.vacuum import VacuumOptions
+from singerlake.projection.document import Settings
 from singerlake.spark import lend
 from singerlake.spark.project import project
-from singerlake.spark.published import Settings
 from singerlake.store import s3_requests
 from target_singerlake.target import TargetSingerlake
 from tests.faults.proxy import proxied

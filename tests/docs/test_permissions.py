@@ -27,9 +27,9 @@ from singerlake.errors import AlreadyExists, NotFound, PermissionDenied
 from singerlake.format.keys import StreamKeys
 from singerlake.lake import LockTimes, vacuum
 from singerlake.lake.vacuum import VacuumOptions
+from singerlake.projection.document import Settings
 from singerlake.site.build import build as build_site
 from singerlake.spark.project import project
-from singerlake.spark.published import Settings
 from singerlake.spark.read_published import read_published_arrow
 from singerlake.store import open_store, s3, s3_requests
 from target_singerlake.target import TargetSingerlake

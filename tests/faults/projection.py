@@ -11,11 +11,11 @@ import json
 from datetime import timedelta
 
 from singerlake.lake import Bookmark, Lake, Selection, Snapshot, clock
-from singerlake.spark import published as documents
-from singerlake.spark.clean import clean
+from singerlake.projection import document as documents
+from singerlake.projection.cleanup import clean
+from singerlake.projection.document import Published, PublishedFile, PublishedKeys, Settings
+from singerlake.projection.publication import put, read_published_head, require_staged
 from singerlake.spark.increment import planned
-from singerlake.spark.publish import put, read_published_head, require_staged
-from singerlake.spark.published import Published, PublishedFile, PublishedKeys, Settings
 from singerlake.store import Store
 from tests.faults.process import Body, Process
 from tests.faults.truth import Shelf, Truth, Violation
@@ -26,8 +26,8 @@ OUT = PublishedKeys(TAP, STREAM)
 SETTINGS = Settings(format="parquet", mode="append")
 GRACE = timedelta(days=1)
 SPARK = {
-    "waiting": ["singerlake.spark.publish"],
-    "naming": ["singerlake.spark.published"],
+    "waiting": ["singerlake.projection.publication"],
+    "naming": ["singerlake.projection.document"],
 }
 """For `deterministic`."""
 

@@ -17,10 +17,10 @@ from typing import Any
 from singerlake.errors import SingerlakeError
 from singerlake.format.keys import StreamKeys
 from singerlake.lake.vacuum import VacuumOptions
+from singerlake.projection.document import Settings
 from singerlake.spark import project as project_job
 from singerlake.spark import session
 from singerlake.spark import vacuum as vacuum_job
-from singerlake.spark.published import Settings
 from singerlake.store import StoreWrapper, open_store
 
 TAP, STREAM = "tap-test--tests", "orders"

@@ -12,8 +12,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from singerlake.lake import WriterOptions, open_lake
+from singerlake.projection.document import Settings
 from singerlake.spark.project import Projection, project
-from singerlake.spark.published import Settings
 from singerlake.spark.read_published import read_published_arrow
 from singerlake.store import Store, StoreWrapper, open_store
 from tests.lake.landing import PATIENT

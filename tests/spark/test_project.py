@@ -21,8 +21,8 @@ from singerlake.errors import (
 from singerlake.format.keys import StreamKeys
 from singerlake.lake import Lake
 from singerlake.lake.vacuum import VacuumOptions, vacuum
+from singerlake.projection.document import Settings
 from singerlake.spark import read_stream
-from singerlake.spark.published import Settings
 from singerlake.spark.read_published import published, published_files, read_published
 from singerlake.store import open_store
 from tests.servers import S3Server

@@ -13,8 +13,8 @@ from pyspark import cloudpickle
 from singerlake.errors import CommitConflict, DamageError, MissingFile, SingerlakeError
 from singerlake.format.keys import StreamKeys
 from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
+from singerlake.projection.document import Settings
 from singerlake.spark import project as job
-from singerlake.spark.published import Settings
 from singerlake.spark.read_published import published
 from singerlake.store import Store, open_store
 from tests.spark import projecting

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from singerlake.spark.published import Settings
+from singerlake.errors import InputError
+from singerlake.projection.document import Settings
+from singerlake.spark.layout import folder
 from singerlake.spark.read_published import published, published_files
 from tests.spark import projecting
 from tests.spark.projecting import TAP, Projector, everything, simple, typed_row
@@ -90,3 +92,17 @@ def test_large_files_are_split_and_follow_each_other(
         projector.spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
     assert done.files > 5
     assert [row["id"] for row in projector.rows()] == list(range(200))
+
+
+def test_partition_folders_are_those_of_hive() -> None:
+    assert folder([], []) == ""
+    assert folder(["a", "b/c"], ["x y", None]) == "a=x y/b%2Fc=__HIVE_DEFAULT_PARTITION__/"
+    assert folder(["a"], ["../..\\ü\n"]) == "a=..%2F..%5Cü%0A/"
+    # Listings hide what begins with a dot.
+    assert folder([".a", "b."], [".x", "y"]) == "%2Ea=.x/b.=y/"
+
+
+def test_a_folder_that_no_disk_can_hold_is_refused() -> None:
+    assert folder(["c" * 40], ["x" * 199])
+    with pytest.raises(InputError, match="partition by another column"):
+        folder(["c" * 60], ["x" * 199])

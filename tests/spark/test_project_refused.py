@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from singerlake.cli import main
 from singerlake.errors import ConfigError, StaleBookmark, UnknownStream
 from singerlake.lake import rebuild
-from singerlake.spark.published import Settings
+from singerlake.projection.document import Settings
 from singerlake.spark.read_published import published
 from singerlake.store import open_store
 from tests.spark import projecting

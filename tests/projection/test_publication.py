@@ -1,4 +1,4 @@
-"""The published document: one put, once, whatever the store answers. No Spark is needed."""
+"""The published document: one put, once, whatever the store answers."""
 
 from __future__ import annotations
 
@@ -12,14 +12,11 @@ from singerlake.errors import (
     CommitConflict,
     CorruptDocument,
     DamageError,
-    InputError,
     OutcomeUnknown,
 )
 from singerlake.lake import clock
-from singerlake.spark.clean import clean
-from singerlake.spark.layout import folder
-from singerlake.spark.publish import PublishedHead, put, read_published_head, require_staged
-from singerlake.spark.published import (
+from singerlake.projection.cleanup import clean
+from singerlake.projection.document import (
     Published,
     PublishedFile,
     PublishedKeys,
@@ -27,6 +24,12 @@ from singerlake.spark.published import (
     decode,
     new_run_id,
     successor,
+)
+from singerlake.projection.publication import (
+    PublishedHead,
+    put,
+    read_published_head,
+    require_staged,
 )
 from singerlake.store import Store, StoreWrapper
 from tests.lake.calendar import Calendar
@@ -203,17 +206,3 @@ def test_a_retired_run_is_remembered_for_the_grace_period_only() -> None:
     soon = successor(replaced, version(store), appends=True, grace=DAY)
     assert soon.retired == replaced.retired
     assert successor(replaced, version(store), appends=True, grace=timedelta(0)).retired == ()
-
-
-def test_partition_folders_are_those_of_hive() -> None:
-    assert folder([], []) == ""
-    assert folder(["a", "b/c"], ["x y", None]) == "a=x y/b%2Fc=__HIVE_DEFAULT_PARTITION__/"
-    assert folder(["a"], ["../..\\ü\n"]) == "a=..%2F..%5Cü%0A/"
-    # Listings hide what begins with a dot.
-    assert folder([".a", "b."], [".x", "y"]) == "%2Ea=.x/b.=y/"
-
-
-def test_a_folder_that_no_disk_can_hold_is_refused() -> None:
-    assert folder(["c" * 40], ["x" * 199])
-    with pytest.raises(InputError, match="partition by another column"):
-        folder(["c" * 60], ["x" * 199])

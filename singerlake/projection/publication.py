@@ -16,8 +16,8 @@ from singerlake.errors import (
     OutcomeUnknown,
 )
 from singerlake.lake.patience import Patience
-from singerlake.spark import published as documents
-from singerlake.spark.published import Published, PublishedFile, PublishedKeys
+from singerlake.projection import document as documents
+from singerlake.projection.document import Published, PublishedFile, PublishedKeys
 from singerlake.store import Promise, Store
 
 MAX_WAIT = 60.0

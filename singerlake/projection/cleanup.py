@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from singerlake.lake import clock
-from singerlake.spark.publish import read_published_head
-from singerlake.spark.published import PublishedKeys, new_run_id, run_of
+from singerlake.projection.document import PublishedKeys, new_run_id, run_of
+from singerlake.projection.publication import read_published_head
 from singerlake.store import Listed, Store
 
 GRACE = timedelta(hours=24)
