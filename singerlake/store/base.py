@@ -86,6 +86,17 @@ class Store(ABC):
         before its content.
         """
 
+    def read_if_changed(self, key: str, validator: str) -> tuple[Stored, str] | None:
+        """The whole object and its validator, or None if it is as it was at `validator`.
+
+        A validator is for this method alone: a cheap mark of an object's state, good to ask again,
+        and not a version. `replace` and `delete_if` must never get one. The validator "" always
+        returns the object, and a store returns "" where it cannot promise to notice the next
+        change. Stores that can compare without a body send none. Raises as `read` does.
+        """
+        stored = self.read(key)
+        return None if stored.version == validator else (stored, stored.version)
+
     def version(self, key: str) -> str:
         """The object's version, without holding its bytes. Raises `NotFound`."""
         return self.read(key).version

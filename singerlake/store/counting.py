@@ -48,6 +48,9 @@ class Counting(StoreWrapper):
     def read(self, key: str) -> Stored:
         return self._count("read").read(key)
 
+    def read_if_changed(self, key: str, validator: str) -> tuple[Stored, str] | None:
+        return self._count("read_if_changed").read_if_changed(key, validator)
+
     def version(self, key: str) -> str:
         return self._count("version").version(key)
 

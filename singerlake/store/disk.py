@@ -173,6 +173,17 @@ def listed_version(stat: os.stat_result) -> str:
     return f"{stat.st_size}-{stat.st_mtime_ns}"
 
 
+SETTLED = 2.0
+"""Seconds after which a file's next change surely gets another time: FAT counts in steps of two."""
+
+
+def validator(stat: os.stat_result, now: float) -> str:
+    """What stays the same while a file does; "" while a change could still leave it as it is."""
+    if now - stat.st_mtime < SETTLED:
+        return ""
+    return f"{stat.st_size}-{stat.st_mtime_ns}-{stat.st_ino}"
+
+
 def _blocks(data: bytes | Path) -> Iterator[bytes]:
     if isinstance(data, Path):
         with data.open("rb") as source:

@@ -38,6 +38,10 @@ class DryRun(StoreWrapper):
         store, place = self._place(key)
         return store.read(place)
 
+    def read_if_changed(self, key: str, validator: str) -> tuple[Stored, str] | None:
+        store, place = self._place(key)
+        return store.read_if_changed(place, validator)
+
     def version(self, key: str) -> str:
         store, place = self._place(key)
         return store.version(place)

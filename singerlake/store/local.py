@@ -68,6 +68,17 @@ class LocalStore(Store):
             data = file.read()
         return Stored(data, hashlib.sha256(data).hexdigest())
 
+    def read_if_changed(self, key: str, validator: str) -> tuple[Stored, str] | None:
+        path = self._path_to_read(key)
+        with _explained(path), disk.open_file(path) as file:
+            status = os.fstat(file.fileno())
+            if validator and disk.validator(status, time.time()) == validator:
+                return None
+            require_document(status.st_size, str(path))
+            data = file.read()
+        stored = Stored(data, hashlib.sha256(data).hexdigest())
+        return stored, disk.validator(status, time.time())
+
     def version(self, key: str) -> str:
         path = self._path_to_read(key)
         with _explained(path):

@@ -92,6 +92,9 @@ class Retrying(StoreWrapper):
     def read(self, key: str) -> Stored:
         return self._retry(f"read {key}", lambda: self.inner.read(key))
 
+    def read_if_changed(self, key: str, validator: str) -> tuple[Stored, str] | None:
+        return self._retry(f"read {key}", lambda: self.inner.read_if_changed(key, validator))
+
     def version(self, key: str) -> str:
         return self._retry(f"version {key}", lambda: self.inner.version(key))
 

@@ -12,7 +12,7 @@ from singerlake.errors import AlreadyExists, BadLocation, BadName, Changed, NotF
 from singerlake.store.base import Listed, Promise, Store, Stored
 from singerlake.store.keys import check_key, check_prefix, is_hidden
 from singerlake.store.probe import PROBE_PREFIX, Support, probe, warn_weak
-from singerlake.store.s3_errors import OutOfRange
+from singerlake.store.s3_errors import NotModified, OutOfRange
 from singerlake.store.s3_requests import ONE_PUT, S3Requests
 from singerlake.store.stream import reader
 
@@ -56,6 +56,14 @@ class S3Store(Store):
 
     def read(self, key: str) -> Stored:
         return self._requests.get(check_key(key))
+
+    def read_if_changed(self, key: str, validator: str) -> tuple[Stored, str] | None:
+        try:
+            stored = self._requests.get(check_key(key), unless_version=validator)
+        except NotModified:
+            return None
+        # A server that ignores the condition sends the object again.
+        return None if stored.version == validator else (stored, stored.version)
 
     def version(self, key: str) -> str:
         return str(self._requests.head(check_key(key))["ETag"])

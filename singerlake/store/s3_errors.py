@@ -77,6 +77,10 @@ class OutOfRange(StoreError):
     """The range begins past the object's end."""
 
 
+class NotModified(StoreError):
+    """The object is still the version that the request named."""
+
+
 @contextlib.contextmanager
 def explained(where: str, options: Mapping[str, Any], *, write: bool) -> Iterator[None]:
     """Turn what s3fs, botocore and aiohttp raise into the errors that the contract names.
@@ -131,6 +135,8 @@ def _refusal(answer: boto.ClientError, where: str, write: bool) -> SingerlakeErr
         return Unsupported(said)
     if code in _BUSY or status >= 500 or status in (408, 429):
         return OutcomeUnknown(said) if write else Unavailable(said)
+    if status == 304:
+        return NotModified(f"{where}: not modified")
     if status == 412:
         return Changed(f"{where}: the condition does not hold")
     if status == 404:

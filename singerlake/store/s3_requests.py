@@ -44,8 +44,10 @@ class S3Requests:
         self._options = seal(options)
         self._session = PerProcess(partial(_connect, self._options))
 
-    def get(self, key: str) -> Stored:
-        answer = self._object("get_object", key)
+    def get(self, key: str, *, unless_version: str = "") -> Stored:
+        """Raises `NotModified` where the object is `unless_version`: no body is sent then."""
+        condition = {"IfNoneMatch": unless_version} if unless_version else {}
+        answer = self._object("get_object", key, **condition)
         return Stored(answer["Body"], answer["ETag"])
 
     def get_range(self, key: str, offset: int, length: int, if_version: str | None) -> Any:

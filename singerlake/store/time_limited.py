@@ -45,6 +45,9 @@ class TimeLimited(StoreWrapper):
     def read(self, key: str) -> Stored:
         return self._read(f"reading {key}", lambda: self.inner.read(key))
 
+    def read_if_changed(self, key: str, validator: str) -> tuple[Stored, str] | None:
+        return self._read(f"reading {key}", lambda: self.inner.read_if_changed(key, validator))
+
     def version(self, key: str) -> str:
         return self._read(f"reading {key}", lambda: self.inner.version(key))
 

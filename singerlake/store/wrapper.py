@@ -26,6 +26,9 @@ class StoreWrapper(Store):
     def read(self, key: str) -> Stored:
         return self.inner.read(key)
 
+    def read_if_changed(self, key: str, validator: str) -> tuple[Stored, str] | None:
+        return self.inner.read_if_changed(key, validator)
+
     def version(self, key: str) -> str:
         return self.inner.version(key)
 

@@ -45,6 +45,40 @@ class StoreContract:
         assert store.read("a/b").data == data
         assert store.read("a/b").version == version == store.version("a/b")
 
+    def test_reads_again_only_what_changed(self, store: Store) -> None:
+        first = store.create("a", b"1")
+        found = store.read_if_changed("a", "")
+        assert found is not None
+        assert found[0] == store.read("a")
+        assert found[0].version == first
+
+        # A fresh object may have no validator yet. Whatever the store returns, it holds.
+        again = store.read_if_changed("a", found[1])
+        assert again is None or again[0] == found[0]
+
+        second = store.replace("a", b"2", first)
+        changed = store.read_if_changed("a", found[1])
+        assert changed is not None
+        assert changed[0].data == b"2"
+        assert changed[0].version == second
+
+        store.delete("a")
+        for validator in ("", found[1], changed[1]):
+            with pytest.raises(NotFound):
+                store.read_if_changed("a", validator)
+
+    def test_what_did_not_change_is_not_sent_again(self, store: Store) -> None:
+        store.create("a", b"1")
+        self.settle(store, "a")
+        found = store.read_if_changed("a", "")
+        assert found is not None
+        assert found[1] != ""
+        assert store.read_if_changed("a", found[1]) is None
+        assert store.read_if_changed("a", found[1] + "0") is not None
+
+    def settle(self, store: Store, key: str) -> None:
+        """Make the object old enough to have a validator."""
+
     def test_a_missing_object_is_not_found(self, store: Store) -> None:
         store.create("folder/x", b"x")
         for key in ("nothing", "folder", "folder/y", "folder/x/y"):

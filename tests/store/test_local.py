@@ -37,13 +37,23 @@ def failing(number: int) -> Any:
     return call
 
 
-class TestLocalStore(StoreContract):
+class LocalContract(StoreContract):
+    def settle(self, store: Store, key: str) -> None:
+        made_older(Path(store.url, key))
+
+
+def made_older(path: Path, seconds: float = 10.0) -> None:
+    moment = time.time() - seconds
+    os.utime(path, (moment, moment))
+
+
+class TestLocalStore(LocalContract):
     @pytest.fixture
     def store(self, tmp_path: Path) -> Store:
         return LocalStore(tmp_path / "not" / "yet")
 
 
-class TestWithoutHardLinks(StoreContract):
+class TestWithoutHardLinks(LocalContract):
     @pytest.fixture
     def store(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
         monkeypatch.setattr(os, "link", failing(errno.EPERM))
@@ -338,3 +348,24 @@ def test_a_file_system_that_never_links_is_an_error(
     monkeypatch.setattr(os, "link", failing(errno.ENOENT))
     with pytest.raises(StoreError):
         store.create("a/b", b"1")
+
+
+def test_a_fresh_file_has_no_validator(store: LocalStore, root: Path) -> None:
+    """Two changes in one tick of the clock can leave size, time and inode as they were."""
+    store.create("a", b"1")
+    assert store.read_if_changed("a", "") == (store.read("a"), "")
+    made_older(root / "a", disk.SETTLED + 1)
+    found = store.read_if_changed("a", "")
+    assert found is not None
+    assert found[1]
+    made_older(root / "a", -3600)  # a clock that was set back: the file is from the future
+    assert store.read_if_changed("a", found[1]) == (store.read("a"), "")
+
+
+def test_a_validator_is_no_version(store: LocalStore, root: Path) -> None:
+    store.create("a", b"1")
+    made_older(root / "a")
+    found = store.read_if_changed("a", "")
+    assert found is not None
+    with pytest.raises(Changed):
+        store.replace("a", b"2", found[1])
