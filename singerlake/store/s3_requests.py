@@ -46,7 +46,7 @@ class S3Requests:
 
     def get(self, key: str, *, unless_version: str = "") -> Stored:
         """Raises `NotModified` where the object is `unless_version`: no body is sent then."""
-        condition = {"IfNoneMatch": unless_version} if unless_version else {}
+        condition: dict[str, Any] = {"IfNoneMatch": unless_version} if unless_version else {}
         answer = self._object("get_object", key, **condition)
         return Stored(answer["Body"], answer["ETag"])
 
