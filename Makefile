@@ -8,7 +8,7 @@ PINNED := --constraint constraints.txt --editable '.[dev,docs,spark]'
 PACKAGES := $(wildcard singerlake target_singerlake tap_singerlake)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo browser test test-quick faults fuzz audit check format docs bench lock clean
+.PHONY: help setup demo packages test test-quick faults fuzz audit check format docs bench lock clean
 
 help: ## Show this help
 	@echo "Singerlake: the raw data lake for Singer"
@@ -31,10 +31,11 @@ demo: setup ## See it work: land a sample in build/demo, look at it, replay it, 
 	@rm -rf build/demo
 	@PATH="$(abspath $(BIN)):$$PATH" sample/demo.sh build/demo
 
-browser: setup ## Find a browser for the tests of pages, or install one
+packages: setup ## Find a browser and PostgreSQL for the tests, or install them
 	@$(BIN)/python -m tests.site.browser
+	@$(BIN)/python -m tests.plugins.postgres
 
-test: setup browser ## Run all tests, on four workers: they wait as often as they work
+test: setup packages ## Run all tests, on four workers: they wait as often as they work
 	@$(BIN)/pytest -q -n 4 --max-worker-restart 2
 
 test-quick: setup ## Run the tests that take less than a few seconds each

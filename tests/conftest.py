@@ -30,6 +30,7 @@ GROUPS = {
         f"tests/spark/test_{name}": READS
         for name in ("damage", "read", "skipping", "streaming", "vacuum_beside", "verify", "views")
     },
+    "tests/plugins/test_postgres_current": WRITES,
     "tests/docs/test_costs.py::test_jobs_of_spark": WRITES,
     "tests/docs/test_permissions.py::test_the_projection": WRITES,
     "tests/docs/test_site": "the site of the docs",

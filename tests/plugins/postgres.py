@@ -1,4 +1,7 @@
-"""A real PostgreSQL for tests: Debian's package, started in a folder of its own."""
+"""A real PostgreSQL for tests: Debian's package, started in a folder of its own.
+
+`make packages` runs this as a program, so that a fresh machine has one.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pytest
-from filelock import FileLock
-
+from tests import packages
 from tests.servers import HOST, free_ports
+from tests.servers import _die_with_parent as die_with_parent
 
 USER = "lake"
 STARTS_WITHIN_SECONDS = 120
+# It brings PostgreSQL itself: 15 in Debian 12, which the tests are written with.
+PACKAGE = "^postgresql-.*-wal2json$"
+WITHOUT = (
+    "no PostgreSQL with wal2json is installed: install it (Debian 12: "
+    "apt-get install postgresql-15-wal2json)"
+)
 
 
 @dataclass(frozen=True)
@@ -37,22 +45,24 @@ class Postgres:
 
     def sql(self, statement: str) -> str:
         """Run SQL; returns the rows as text."""
-        connection = ["-h", HOST, "-p", str(self.port), "-U", USER, "-d", "postgres"]
         done = subprocess.run(
-            [self.programs / "psql", *connection, "-qAtX", "-v", "ON_ERROR_STOP=1"],
-            input=statement,
-            capture_output=True,
-            text=True,
-            check=False,
+            self.psql(), input=statement, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 
+    def psql(self) -> list[str]:
+        """The command that runs the SQL on its stdin."""
+        connection = ["-h", HOST, "-p", str(self.port), "-U", USER, "-d", "postgres"]
+        return [str(self.programs / "psql"), *connection, "-qAtX", "-v", "ON_ERROR_STOP=1"]
+
 
 @contextmanager
 def run_postgres() -> Iterator[Postgres]:
-    """Skips the test, with the reason, where there is none and none can be installed."""
-    programs = _programs()
+    """A server that decodes its log for taps; a test without one is skipped, or fails in CI."""
+    programs = find()
+    if programs is None:
+        packages.absent(WITHOUT)
     # It refuses to run as root, and the user it runs as must reach its folder.
     user = "nobody" if os.geteuid() == 0 else None
     with tempfile.TemporaryDirectory(prefix="pg-", ignore_cleanup_errors=True) as folder:
@@ -64,7 +74,17 @@ def run_postgres() -> Iterator[Postgres]:
             [programs / "initdb", *create], user=user, cwd=folder, check=True, capture_output=True
         )
         (port,) = free_ports(1)
-        options = {"listen_addresses": HOST, "unix_socket_directories": folder, "fsync": "off"}
+        options = {
+            "listen_addresses": HOST,
+            "unix_socket_directories": folder,
+            "fsync": "off",
+            "wal_level": "logical",
+        }
+        # Since 15.20 and its like, a server decodes its log only with what it is allowed to.
+        allowed = [programs / "postgres", "-D", data, "-C", "output_plugin_libraries"]
+        asked = subprocess.run(allowed, user=user, cwd=folder, check=False, capture_output=True)
+        if asked.returncode == 0:
+            options["output_plugin_libraries"] = "wal2json"
         server = subprocess.Popen(
             [
                 *(programs / "postgres", "-D", data, "-p", str(port)),
@@ -74,6 +94,7 @@ def run_postgres() -> Iterator[Postgres]:
             cwd=folder,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
+            preexec_fn=die_with_parent,
         )
         try:
             _await(programs, port, server)
@@ -92,30 +113,23 @@ def _await(programs: Path, port: int, server: subprocess.Popen[bytes]) -> None:
         time.sleep(0.1)
 
 
-def _programs() -> Path:
-    """The folder of the newest version that is installed; it is installed where that is allowed."""
-    with FileLock(Path(tempfile.gettempdir()) / "singerlake-postgres.lock"):
-        found = _installed()
-        if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
-            _install()
-            found = _installed()
-    if found is None:
-        pytest.skip("PostgreSQL is not installed, and apt-get cannot install it here")
-    return found
+def find() -> Path | None:
+    """The programs of the newest version that is installed and has wal2json."""
+    folders = [path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/initdb")]
+    folders.sort(key=lambda path: int(path.parts[-2]), reverse=True)
+    if on_path := shutil.which("initdb"):
+        folders.append(Path(on_path).resolve().parent)
+    return next((folder for folder in folders if _has_wal2json(folder)), None)
 
 
-def _installed() -> Path | None:
-    folders = Path("/usr/lib/postgresql").glob("*/bin/initdb")
-    newest = max(folders, key=lambda path: int(path.parts[-3]), default=None)
-    if newest is None:
-        on_path = shutil.which("initdb")
-        return Path(on_path).parent if on_path else None
-    return newest.parent
+def _has_wal2json(programs: Path) -> bool:
+    """Debian's packages have it in `lib`, others below."""
+    return any((programs.parent / "lib").glob("**/wal2json.*"))
 
 
-def _install() -> None:
-    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-    for arguments in (["update"], ["install", "-y", "--no-install-recommends", "postgresql"]):
-        subprocess.run(
-            ["apt-get", "-qq", *arguments], env=environment, check=False, capture_output=True
-        )
+if __name__ == "__main__":
+    if find() is None:
+        print("Looking for PostgreSQL to test tables with …", flush=True)
+        packages.install(PACKAGE)
+    found = find()
+    print(f"Testing tables with {found}" if found else f"Tables go untested: {WITHOUT}")

@@ -11,6 +11,7 @@ that runs the tests, and is made again when its requirements change.
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 import subprocess
 import sys
@@ -25,9 +26,9 @@ CACHE = Path(sys.prefix) / "plugins"
 
 
 def program(name: str) -> Path:
-    """A plugin's executable. `meltanolabs-tap-x` is the package of `tap-x`."""
+    """A plugin's executable; `meltanolabs-tap-x` is a package of `tap-x`."""
     folder = environment(REQUIREMENTS / f"{name}.txt", name)
-    return folder / "bin" / name.removeprefix("meltanolabs-")
+    return folder / "bin" / re.sub("^(meltanolabs|pipelinewise)-", "", name)
 
 
 def environment(requirements: Path, name: str) -> Path:

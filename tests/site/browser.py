@@ -1,17 +1,18 @@
 """The browser of these tests: the machine's own Chromium, installed where that can be done.
 
-`make test` runs this as a program first, so that a fresh machine has one.
+`make packages` runs this as a program, so that a fresh machine has one.
 """
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 from playwright.sync_api import sync_playwright
+
+from tests import packages
 
 NAMES = (
     "chromium",
@@ -48,21 +49,14 @@ def find() -> str | None:
 
 def flags() -> list[str]:
     """Chromium refuses to start its sandbox as root, as which containers run."""
-    return [*FLAGS, *(["--no-sandbox"] if _is_root() else [])]
+    return [*FLAGS, *(["--no-sandbox"] if packages.is_root() else [])]
 
 
 def install() -> None:
     """Try what this machine offers; whether it helped, `find` tells."""
-    if _is_root() and shutil.which("apt-get"):
-        quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-        for command in ("update", "install --yes --no-install-recommends chromium"):
-            subprocess.run(["apt-get", "-qq", *command.split()], env=quiet, check=False)
+    packages.install("chromium")
     if find() is None:
         subprocess.run([sys.executable, "-m", "playwright", "install", "chromium"], check=False)
-
-
-def _is_root() -> bool:
-    return hasattr(os, "geteuid") and os.geteuid() == 0
 
 
 if __name__ == "__main__":
