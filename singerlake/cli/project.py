@@ -26,7 +26,8 @@ from singerlake.cli.progress import progress
 from singerlake.cli.root import Root, root_arguments
 from singerlake.cli.storage_options import options_of
 from singerlake.errors import UnknownStream
-from singerlake.projection.document import Numbers, Settings
+from singerlake.format.record_type import Numbers
+from singerlake.projection.document import Settings
 
 FORMATS = ("parquet", "csv", "avro", "orc", "json")
 

@@ -13,15 +13,14 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
 from singerlake.errors import ConfigError
 from singerlake.format import document
 from singerlake.format import keys as key_names
-
-Numbers = Literal["double", "decimal", "string"]
+from singerlake.format.record_type import Numbers
 
 KIND = "singerlake.published"
 

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 import fastavro
 import pyarrow as pa
 
-from singerlake.spark import plain
+from singerlake.decode import json_value
 
 NAME = "singerlake.name"
 """A field's true name, where Avro's rules for names do not allow it."""
@@ -40,7 +40,7 @@ class AvroSink:
         )
 
     def write(self, batch: Any) -> None:
-        for row in plain.rows(batch):
+        for row in json_value.rows(batch):
             self._writer.write(_renamed(row, self._schema))
 
     def close(self) -> None:

@@ -12,7 +12,8 @@ from isal import igzip
 from pyarrow import csv, orc
 from pyarrow import parquet as pq
 
-from singerlake.spark import avro, plain
+from singerlake.decode import json_value
+from singerlake.spark import avro
 
 ROWS = 10_000
 
@@ -102,7 +103,7 @@ class _Csv:
 
     def write(self, batch: Any) -> None:
         columns = [
-            plain.texts(column) if plain.is_nested(column.type) else column
+            json_value.texts(column) if json_value.is_nested(column.type) else column
             for column in batch.columns
         ]
         self._writer.write(pa.RecordBatch.from_arrays(columns, schema=_flat(batch.schema)))
@@ -115,7 +116,7 @@ class _Csv:
 def _flat(schema: Any) -> Any:
     return pa.schema(
         [
-            pa.field(field.name, pa.string()) if plain.is_nested(field.type) else field
+            pa.field(field.name, pa.string()) if json_value.is_nested(field.type) else field
             for field in schema
         ]
     )
@@ -136,7 +137,7 @@ def _read_csv(file: BinaryIO, schema: Any) -> Iterator[Any]:
         names = table.column_names
         for batch in table.to_batches(ROWS):
             columns = [
-                _parsed(column, field.type) if plain.is_nested(field.type) else column
+                _parsed(column, field.type) if json_value.is_nested(field.type) else column
                 for column, field in zip(batch.columns, schema, strict=True)
             ]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
@@ -167,8 +168,8 @@ def _end_of_rows(text: bytes) -> int:
 
 
 def _parsed(column: Any, kind: Any) -> Any:
-    values = [None if text is None else plain.decode(text) for text in column.to_pylist()]
-    return pa.array([plain.typed(value, kind) for value in values], kind)
+    values = [None if text is None else json_value.decode(text) for text in column.to_pylist()]
+    return pa.array([json_value.typed(value, kind) for value in values], kind)
 
 
 class _Json:
@@ -178,7 +179,7 @@ class _Json:
         self._file = _gzip(file, "wb")
 
     def write(self, batch: Any) -> None:
-        self._file.write(b"".join(plain.encode(row) + b"\n" for row in plain.rows(batch)))
+        self._file.write(b"".join(json_value.encode(row) + b"\n" for row in json_value.rows(batch)))
 
     def close(self) -> None:
         self._file.close()
@@ -188,7 +189,7 @@ def _read_json(file: BinaryIO, schema: Any) -> Iterator[Any]:
     whole = pa.struct(list(schema))
     block: list[dict[str, Any]] = []
     for line in _gzip(file, "rb"):
-        block.append(plain.typed(plain.decode(line), whole))
+        block.append(json_value.typed(json_value.decode(line), whole))
         if len(block) == ROWS:
             yield pa.RecordBatch.from_pylist(block, schema)
             block = []

@@ -9,17 +9,18 @@ from functools import cached_property
 import msgspec
 from pyspark.sql.types import StructType
 
+from singerlake.decode import version_union
+from singerlake.decode.version_union import MergedSchema
 from singerlake.errors import ConfigError, MissingManifest, StaleBookmark
 from singerlake.format.manifest import File
 from singerlake.lake import Bookmark, Selection, Snapshot
 from singerlake.projection import document as documents
 from singerlake.projection.document import Settings
 from singerlake.projection.publication import PublishedHead
-from singerlake.spark import layout, options, source, versions, views
+from singerlake.spark import layout, options, source, views
 from singerlake.spark.evolution import marked
 from singerlake.spark.formats import FORMATS
 from singerlake.spark.options import ReadOptions
-from singerlake.spark.versions import MergedSchema
 
 MODES = ("append", "current")
 
@@ -94,7 +95,7 @@ class Increment:
 
     @cached_property
     def _merged(self) -> MergedSchema:
-        return versions.merged_of(self.snapshot, self._options)
+        return version_union.merged_of(self.snapshot, self._options.request)
 
     @property
     def _options(self) -> ReadOptions:

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as spark
 
 from singerlake.errors import ConfigError, InputError
-from singerlake.spark.types import holds_map
+from singerlake.spark.spark_type import holds_map
 
 PARTITION = "__singerlake_partition"
 """The column that takes a row's partition values to the task that writes it."""

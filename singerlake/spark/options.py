@@ -8,21 +8,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, cast
 
+from singerlake.decode.request import METADATA, STANDARD_METADATA, SchemaVersions, StreamRequest
 from singerlake.errors import ConfigError
 from singerlake.format.keys import StreamKeys
+from singerlake.format.record_type import Numbers
+from singerlake.format.times import parse_time
 from singerlake.lake.log import Selection
-from singerlake.spark.moment import parse_time
-from singerlake.spark.types import Numbers
-from singerlake.spark.wanted import FILE_COLUMNS, ROW_COLUMNS
 from singerlake.store import Store, open_store
 from singerlake.store.address import password, public_url
 from singerlake.store.sealed import literal_secrets
-
-METADATA = (*FILE_COLUMNS, *ROW_COLUMNS)
-STANDARD_METADATA = (*FILE_COLUMNS, "_position", "_time_extracted", "_version")
-"""What `metadata` set to true adds."""
 
 MAX_PARTITION_BYTES = 256 * 1024 * 1024
 
@@ -55,7 +51,7 @@ class ReadOptions:
     until: int | None = None
     start: datetime | None = None
     end: datetime | None = None
-    schema_versions: tuple[str, ...] | Literal["all", "latest"] = "all"
+    schema_versions: SchemaVersions = "all"
     failfast: bool = False
     numbers: Numbers = "double"
     case_sensitive: bool = False
@@ -74,6 +70,21 @@ class ReadOptions:
 
     def store(self) -> Store:
         return open_store(self.root, self.storage_options)
+
+    @property
+    def request(self) -> StreamRequest:
+        """What is asked of the stream."""
+        return StreamRequest(
+            self.tap,
+            self.stream,
+            columns=self.columns,
+            metadata=self.metadata,
+            numbers=self.numbers,
+            schema_versions=self.schema_versions,
+            exact=self.exact,
+            selection=self.selection(),
+            failfast=self.failfast,
+        )
 
     def selection(self) -> Selection:
         """The files that may hold wanted rows, as far as the options alone can tell."""

@@ -11,15 +11,16 @@ from typing import Any, Literal
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from singerlake.decode.request import StreamRequest
+from singerlake.decode.stream import take
+from singerlake.decode.version_union import Conflict, chosen, merge
 from singerlake.errors import ConfigError
 from singerlake.format import times
 from singerlake.lake import open_on
 from singerlake.spark import options as read_options
-from singerlake.spark import versions
 from singerlake.spark.lend import lend
 from singerlake.spark.options import ReadOptions
 from singerlake.spark.source import register
-from singerlake.spark.versions import Conflict
 from singerlake.store import open_store
 
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
@@ -111,15 +112,9 @@ def merge_report(
     numbers: Literal["double", "decimal", "string"] = "double",
 ) -> list[Conflict]:
     """The columns that schema versions declare so differently that they are read as text."""
-    options = ReadOptions(
-        root=read_options.absolute(str(root)),
-        tap=tap,
-        stream=stream,
-        numbers=numbers,
-        storage_options=storage_options or {},
-    )
-    found = versions.take(options)
-    return list(versions.merge(versions.chosen(found, options), numbers).conflicts)
+    request = StreamRequest(tap, stream, numbers=numbers)
+    found = take(open_store(root, storage_options or {}), request)
+    return list(merge(chosen(found, request), numbers).conflicts)
 
 
 def options_of(spark: SparkSession, **values: Any) -> dict[str, str]:

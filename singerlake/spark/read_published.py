@@ -12,13 +12,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from singerlake.decode.widening import conformed
 from singerlake.errors import MissingFile, NotFound
+from singerlake.format.record_type import Type
 from singerlake.projection.document import Published, PublishedFile, PublishedKeys
 from singerlake.projection.version import published, published_files, require_published
-from singerlake.spark.evolution import conformed, record_of
+from singerlake.spark.evolution import record_of
 from singerlake.spark.formats import FORMATS
 from singerlake.spark.lend import share
-from singerlake.spark.types import Type
 from singerlake.store import Store, open_store
 
 __all__ = ["published", "published_files", "read_published", "read_published_arrow"]

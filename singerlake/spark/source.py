@@ -18,16 +18,19 @@ import pyarrow as pa
 from pyspark.sql import types as spark_types
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
+from singerlake.decode import version_union
+from singerlake.decode.request import METADATA, Wanted
+from singerlake.decode.stream import columns_of, metadata_of, take
+from singerlake.decode.version_union import MergedSchema
 from singerlake.errors import ConfigError
 from singerlake.format import document
 from singerlake.format import manifest as manifests
 from singerlake.lake.snapshot import Snapshot
 from singerlake.spark import options as read_options
-from singerlake.spark import plan, pushdown, types, versions
+from singerlake.spark import plan, pushdown
 from singerlake.spark.files import FileReader
-from singerlake.spark.options import METADATA, ReadOptions
-from singerlake.spark.versions import MergedSchema
-from singerlake.spark.wanted import Wanted
+from singerlake.spark.options import ReadOptions
+from singerlake.spark.spark_type import from_spark, to_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,38 +45,21 @@ _METADATA_TYPES: dict[str, spark_types.DataType] = {
 }
 
 
+ACTIVATIONS = ("_version", "_sequence", "_position")
+"""The columns of a read of ACTIVATE_VERSION messages."""
+
+
 def register(spark: SparkSession) -> None:
     """Make the format `singerlake` known to a session."""
     spark.dataSource.register(SingerlakeSource)
 
 
-def columns_of(merged: MergedSchema, options: ReadOptions) -> tuple[tuple[str, types.Type], ...]:
-    """The record's columns that the options choose, in their order. Raises `ConfigError`."""
-    known = dict(merged.record.fields)
-    if options.columns is None:
-        return tuple(known.items())
-    missing = [name for name in options.columns if name not in known]
-    if missing:
-        raise ConfigError(
-            f"stream {options.stream!r} of {options.tap!r} has no column {', '.join(missing)}; "
-            f"it has {', '.join(known) or 'none'}"
-        )
-    return tuple((name, known[name]) for name in dict.fromkeys(options.columns))
-
-
-def metadata_of(merged: MergedSchema, options: ReadOptions) -> tuple[str, ...]:
-    """The metadata columns; a stream that declares no property has its records as text."""
-    if options.activations:
-        return ("_version", "_sequence", "_position")
-    bare = not merged.record.fields and "_record" not in options.metadata
-    return (*options.metadata, "_record") if bare else options.metadata
-
-
 def spark_schema(merged: MergedSchema, options: ReadOptions) -> spark_types.StructType:
     """The DataFrame's schema. Raises `ConfigError` where Spark could not tell names apart."""
-    columns = () if options.activations else columns_of(merged, options)
-    fields = [spark_types.StructField(n, types.to_spark(kind), True) for n, kind in columns]
-    for name in metadata_of(merged, options):
+    columns = () if options.activations else columns_of(merged, options.request)
+    fields = [spark_types.StructField(n, to_spark(kind), True) for n, kind in columns]
+    metadata = ACTIVATIONS if options.activations else metadata_of(merged, options.request)
+    for name in metadata:
         kind = _METADATA_TYPES.get(name, spark_types.StringType())
         fields.append(spark_types.StructField(name, kind, True))
     schema = spark_types.StructType(fields)
@@ -140,15 +126,15 @@ class SingerlakeSource(DataSource):
 
     def schema(self) -> spark_types.StructType:
         options = self.settings()
-        stream = versions.take(options)
-        self._merged = versions.of_stream(stream, options)
+        stream = take(options.store(), options.request)
+        self._merged = version_union.of_stream(stream, options.request)
         self._manifest = zlib.compress(document.encode(stream.manifest), 1)
         return spark_schema(self._merged, options)
 
     def snapshot(self, options: ReadOptions) -> Snapshot:
         """The state that the schema was made from; the newest where the user gave the schema."""
         if not self._manifest:
-            return versions.take(options)
+            return take(options.store(), options.request)
         manifest = manifests.decode(zlib.decompress(self._manifest), options.root)
         # What is left of the source goes to every task, and tasks need no manifest.
         self._manifest = b""
@@ -156,7 +142,7 @@ class SingerlakeSource(DataSource):
 
     def wanted(self, schema: spark_types.StructType, options: ReadOptions) -> Wanted:
         """What to decode for the schema that Spark asks for, ours or the user's."""
-        ours = dict(columns_of(self._merged, options)) if self._merged else {}
+        ours = dict(columns_of(self._merged, options.request)) if self._merged else {}
         columns, metadata = [], []
         for field in schema.fields:
             kind = ours.get(field.name)
@@ -164,15 +150,15 @@ class SingerlakeSource(DataSource):
                 _require_type(field, _METADATA_TYPES.get(field.name, spark_types.StringType()))
                 metadata.append(field.name)
                 continue
-            if kind is None or types.to_spark(kind) != field.dataType:
-                kind = types.from_spark(field.dataType)
+            if kind is None or to_spark(kind) != field.dataType:
+                kind = from_spark(field.dataType)
             if kind is None:
                 raise ConfigError(
                     f"the column {field.name} cannot be read as {field.dataType.simpleString()}: "
                     "read it as bigint, double, decimal, string, boolean, date or timestamp, and "
                     "cast it then"
                 )
-            if not field.nullable or types.to_spark(kind) != field.dataType:
+            if not field.nullable or to_spark(kind) != field.dataType:
                 raise ConfigError(
                     f"the column {field.name} cannot be read as not null, itself or what is in "
                     "it: any value may be missing or not fit; read it as nullable"
@@ -249,4 +235,4 @@ def _hashes(options: ReadOptions, stream: Snapshot) -> frozenset[str] | None:
     """The schema versions to read; None for all."""
     if options.schema_versions == "all":
         return None
-    return frozenset(versions.chosen_hashes(stream, options))
+    return frozenset(version_union.chosen_hashes(stream, options.request))

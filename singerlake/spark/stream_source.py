@@ -21,15 +21,16 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
+from singerlake.decode.request import Wanted
+from singerlake.decode.stream import take
 from singerlake.errors import ConfigError, MissingManifest
 from singerlake.format.manifest import File
 from singerlake.lake.log import Selection
 from singerlake.lake.snapshot import Bookmark, Snapshot
 from singerlake.spark import options as read_options
-from singerlake.spark import plan, versions
+from singerlake.spark import plan
 from singerlake.spark.files import FileReader
 from singerlake.spark.options import ReadOptions
-from singerlake.spark.wanted import Wanted
 
 Offset = dict[str, Any]
 
@@ -150,7 +151,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _take(self) -> Snapshot:
         """Raises `MissingManifest`: numbers that a listing gives are not those of a log."""
-        stream = versions.take(self._options)
+        stream = take(self._options.store(), self._options.request)
         if stream.by_listing:
             raise MissingManifest(
                 f"{stream.store.url}/{stream.keys.manifest}: there are files and no manifest, "

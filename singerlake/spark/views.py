@@ -13,12 +13,14 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
+from singerlake.decode import version_union
+from singerlake.decode.stream import take
+from singerlake.decode.version_union import MergedSchema
 from singerlake.errors import ConfigError
-from singerlake.spark import source, versions
+from singerlake.spark import source
 from singerlake.spark.options import ReadOptions
 from singerlake.spark.read import load, options_of, parsed
-from singerlake.spark.types import holds_double, holds_map
-from singerlake.spark.versions import MergedSchema
+from singerlake.spark.spark_type import holds_double, holds_map
 
 ORDER = ("_sequence", "_position")
 DELETED_AT = "_sdc_deleted_at"
@@ -50,8 +52,8 @@ def read_current(
         options["exact"] = list(keys)
     given = options_of(spark, tap=tap, stream=stream, metadata=metadata, **options)
     settings = parsed(root, given)
-    state = versions.take(settings)
-    merged = versions.of_stream(state, settings)
+    state = take(settings.store(), settings.request)
+    merged = version_union.of_stream(state, settings.request)
     known = [name for name, _ in merged.record.fields]
     if not known and columns is None:  # the record is there as text, in a column of its own
         return load(spark, root, given)

@@ -18,6 +18,7 @@ from pyspark import TaskContext
 from pyspark.sql import types as spark_types
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
+from singerlake.decode.request import METADATA
 from singerlake.errors import ConfigError
 from singerlake.format import catalogue
 from singerlake.format import manifest as manifests
@@ -28,7 +29,6 @@ from singerlake.lake.lock import LockTimes
 from singerlake.lake.snapshot import Bookmark
 from singerlake.lake.writer import new_writer_id
 from singerlake.spark import encode, singer_types
-from singerlake.spark.options import METADATA
 from singerlake.spark.task_files import TaskFiles, Uploaded, WriteJob, WriteOptions
 from singerlake.store import Promise, Store
 

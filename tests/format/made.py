@@ -8,6 +8,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from singerlake.format import record_type as types
+
 EPOCH = datetime(2026, 1, 1, tzinfo=timezone.utc)
 
 ODD_NAMES = [
@@ -97,3 +99,21 @@ def record_line(
     if time_extracted is None:
         return head + b"}"
     return head + b',"time_extracted":%s}' % json.dumps(time_extracted).encode()
+
+
+TYPES = st.recursive(
+    st.sampled_from(
+        [types.LONG, types.DOUBLE, types.BOOLEAN, types.STRING, types.TIMESTAMP, types.DATE]
+    )
+    | st.tuples(st.integers(1, 38), st.integers(0, 38)).map(
+        lambda digits: types.decimal(max(digits), digits[1] if digits[1] <= digits[0] else 0)
+    ),
+    lambda inner: (
+        inner.map(types.array)
+        | inner.map(types.mapping)
+        | st.dictionaries(st.text(min_size=1, max_size=3), inner, min_size=1, max_size=3).map(
+            types.struct
+        )
+    ),
+    max_leaves=5,
+)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import singer_sdk.testing
-from pyspark.sql import DataFrame
 
 from singerlake import Lake, open_lake
 from singerlake.errors import InputError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 TAP = "tap-test--tests"
 STREAM = "things"

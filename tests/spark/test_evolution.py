@@ -11,9 +11,8 @@ import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from singerlake.spark import types
-from singerlake.spark.evolution import conformed, marked, merged, record_of
-from singerlake.spark.types import (
+from singerlake.decode.widening import conformed
+from singerlake.format.record_type import (
     BOOLEAN,
     DATE,
     DOUBLE,
@@ -29,6 +28,8 @@ from singerlake.spark.types import (
     mapping,
     struct,
 )
+from singerlake.spark.evolution import marked, merged, record_of
+from singerlake.spark.spark_type import to_spark
 
 MOMENT = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
 
@@ -36,7 +37,7 @@ MOMENT = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
 def schema_of(kind: Type) -> StructType:
     """A schema with one column `v`, as a run stores it and a reader finds it."""
     record = struct({"v": kind})
-    made = types.to_spark(record)
+    made = to_spark(record)
     assert isinstance(made, StructType)
     return StructType.fromJson(marked(made, record).jsonValue())
 
@@ -85,7 +86,7 @@ def test_an_older_value_is_what_its_wider_type_has(
 
 
 def test_a_string_that_has_no_mark_stays() -> None:
-    bare, new = types.to_spark(struct({"v": STRING})), schema_of(JSON)
+    bare, new = to_spark(struct({"v": STRING})), schema_of(JSON)
     assert isinstance(bare, StructType)
     batch = pa.RecordBatch.from_pylist([{"v": "{}"}], to_arrow_schema(bare))
     found = conformed(batch, to_arrow_schema(new), record_of(bare), record_of(merged(bare, new)))

@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql.datasource import EqualTo, GreaterThan
 from pyspark.sql.types import StructType
 
+from singerlake.decode.request import Wanted
 from singerlake.errors import ConfigError
 from singerlake.format import document
 from singerlake.format.manifest import FAN_OUT, File, Manifest
@@ -16,7 +17,6 @@ from singerlake.lake import commit, snapshot
 from singerlake.spark import options as read_options
 from singerlake.spark import plan
 from singerlake.spark.source import FilteringReader, SingerlakeSource
-from singerlake.spark.wanted import Wanted
 from singerlake.store import Counting, MemoryStore
 from tests.lake.landing import EPOCH, KEYS, STREAM, TAP, land, land_each, new_store, schema_hash
 

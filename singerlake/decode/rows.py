@@ -1,63 +1,14 @@
-"""What a read wants of the files: columns, metadata, times; and what a file's rows share."""
+"""The columns of some lines, as Arrow arrays, and the types of those that are about the lines."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from singerlake.spark.types import Type
-
-FILE_COLUMNS = ("_tap", "_stream", "_schema_hash", "_sequence", "_file")
-"""The metadata that is the same for all rows of a file."""
-
-ROW_COLUMNS = (
-    "_position",
-    "_time_extracted",
-    "_version",
-    "_record",
-    "_corrupt_record",
-    "_misfits",
-)
-
-FIRST_POSITION = 2
-"""The line of a file's first record: `_position` counts lines from 1, blank ones aside."""
-
 TIME = pa.timestamp("us", tz="UTC")
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What to decode: the record's columns and the metadata, and what rows to leave out.
-
-    `failfast` raises for a value that does not fit. Rows whose time is before `start`, or not
-    before `end`, are left out; a row without a time stays.
-    """
-
-    columns: tuple[tuple[str, Type], ...]
-    metadata: tuple[str, ...] = ()
-    failfast: bool = False
-    start: datetime | None = None
-    end: datetime | None = None
-
-
-@dataclass(frozen=True)
-class FileFacts:
-    """What the rows of one file have in common; `where` names it in messages.
-
-    `in_time` is False where some rows may lie outside the wanted time. A merged file has `parts`,
-    the lines committed under each sequence number, of which `skipped` lines were not handed over.
-    """
-
-    where: str
-    constants: dict[str, Any]
-    in_time: bool = True
-    parts: tuple[tuple[int, int], ...] = ()
-    skipped: int = 0
 
 
 @dataclass(frozen=True)

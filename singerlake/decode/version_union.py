@@ -10,17 +10,17 @@ import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from singerlake.errors import ConfigError, UnknownStream
+from singerlake.decode.request import StreamRequest
+from singerlake.errors import ConfigError
+from singerlake.format import json_schema
+from singerlake.format import record_type as types
+from singerlake.format.record_type import Type
 from singerlake.format.schema import Schema
-from singerlake.lake import discovery, snapshot
 from singerlake.lake.schemas import registered
 from singerlake.lake.schemas import schemas as stored_schemas
 from singerlake.lake.snapshot import Snapshot
-from singerlake.spark import json_schema, types
-from singerlake.spark.options import ReadOptions
-from singerlake.spark.types import Type
 
-log = logging.getLogger("singerlake.spark")
+log = logging.getLogger("singerlake.decode")
 
 
 @dataclass(frozen=True)
@@ -97,30 +97,30 @@ def _at(record: Type, path: str) -> Type | None:
     return None
 
 
-def chosen(stream: Snapshot, options: ReadOptions) -> dict[str, Schema]:
-    """The schemas of the versions that the options choose, from the oldest to the newest.
+def chosen(stream: Snapshot, request: StreamRequest) -> dict[str, Schema]:
+    """The schemas of the versions that the request chooses, from the oldest to the newest.
 
     Raises `ConfigError` for a version that the stream does not have.
     """
-    wanted = chosen_hashes(stream, options)
+    wanted = chosen_hashes(stream, request)
     found = _find(stream, wanted)
     return {hashed: found[hashed] for hashed in wanted if hashed in found} or registered(stream)
 
 
-def chosen_hashes(stream: Snapshot, options: ReadOptions) -> list[str]:
-    """The versions that the options choose, from the oldest to the newest."""
+def chosen_hashes(stream: Snapshot, request: StreamRequest) -> list[str]:
+    """The versions that the request chooses, from the oldest to the newest."""
     known = _hashes(stream)
-    if options.schema_versions == "all":
+    if request.schema_versions == "all":
         return known
-    if options.schema_versions == "latest":
+    if request.schema_versions == "latest":
         return [stream.schema_in_use] if stream.schema_in_use else known[-1:]
-    unknown = sorted(set(options.schema_versions) - set(known))
+    unknown = sorted(set(request.schema_versions) - set(known))
     if unknown:
         raise ConfigError(
-            f"stream {options.stream!r} of {options.tap!r} has no schema version "
+            f"stream {request.stream!r} of {request.tap!r} has no schema version "
             f"{', '.join(unknown)}; it has {', '.join(known) or 'none'}"
         )
-    return [hashed for hashed in known if hashed in options.schema_versions]
+    return [hashed for hashed in known if hashed in request.schema_versions]
 
 
 def _hashes(stream: Snapshot) -> list[str]:
@@ -139,32 +139,22 @@ def _find(stream: Snapshot, wanted: Sequence[str]) -> dict[str, Schema]:
     return found
 
 
-def merged_of(stream: Snapshot, options: ReadOptions) -> MergedSchema:
+def merged_of(stream: Snapshot, request: StreamRequest) -> MergedSchema:
     """The merged schema of a stream."""
     last = stream.schema_in_use or next(iter(registered(stream)), None)
-    return merge(chosen(stream, options), options.numbers, last, options.exact)
+    return merge(chosen(stream, request), request.numbers, last, request.exact)
 
 
-def of_stream(stream: Snapshot, options: ReadOptions) -> MergedSchema:
+def of_stream(stream: Snapshot, request: StreamRequest) -> MergedSchema:
     """The merged schema of a stream; a column that falls back to text is said in the log."""
-    merged = merged_of(stream, options)
+    merged = merged_of(stream, request)
     for conflict in merged.conflicts:
         log.warning(
             "stream %r of %r: the versions declare %s differently (%s), so it is a %s",
-            options.stream,
-            options.tap,
+            request.stream,
+            request.tap,
             conflict.column,
             ", ".join(f"{hashed}: {kind}" for hashed, kind in conflict.declared.items()),
             conflict.merged,
         )
     return merged
-
-
-def take(options: ReadOptions) -> Snapshot:
-    """The stream as it is now. Raises `UnknownStream`, which names those that there are."""
-    store = options.store()
-    try:
-        return snapshot.take(store, options.keys)
-    except UnknownStream as error:
-        streams = sorted(discovery.catalogue_of(store, options.tap))
-        raise UnknownStream(f"{error} (here: {', '.join(streams) or 'none'})") from None

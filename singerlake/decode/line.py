@@ -7,13 +7,14 @@ from typing import Any
 
 import pyarrow as pa
 
+from singerlake.decode.activation import ACTIVATE_VERSION
+from singerlake.decode.json_text import MISFIT, members, normal
+from singerlake.decode.request import ROW_COLUMNS, Wanted
+from singerlake.decode.rows import ROW_TYPES, Rows, about_row
+from singerlake.decode.value import Converter, converter
 from singerlake.errors import BadMessage
 from singerlake.format.nesting import is_deep_line
-from singerlake.spark.activation import ACTIVATE_VERSION
-from singerlake.spark.convert import Converter, converter
-from singerlake.spark.json_text import MISFIT, members, normal
-from singerlake.spark.types import LONG, TIMESTAMP
-from singerlake.spark.wanted import ROW_COLUMNS, ROW_TYPES, Rows, Wanted, about_row
+from singerlake.format.record_type import LONG, TIMESTAMP
 
 _version = converter(LONG, "version")
 _time = converter(TIMESTAMP, "time_extracted")

@@ -1,9 +1,9 @@
 """The types of columns, and the one that holds the values of several.
 
-A `Type` knows nothing of Spark: `to_spark` is the one step there. Where a schema allows values
-that no one Spark type can hold, the column is a string: `text` where all of them are scalars (a
-string stands for itself, anything else as its JSON text), `json` where they are not (the JSON text
-of whatever was there, quotes included).
+A `Type` knows nothing of any engine: `spark/spark_type.py` and `decode/arrow_type.py` are the steps
+there. Where a schema allows values that no one column type can hold, the column is a string: `text`
+where all of them are scalars (a string stands for itself, anything else as its JSON text), `json`
+where they are not (the JSON text of whatever was there, quotes included).
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
-
-from pyspark.sql import types as spark
 
 Numbers = Literal["double", "decimal", "string"]
 Kind = Literal[
@@ -32,12 +30,20 @@ Kind = Literal[
 ]
 
 MOST_DIGITS = 38
-"""What Spark's decimal holds."""
+"""What a decimal holds, in Spark, Arrow and DuckDB alike."""
 
 _SCALARS = frozenset(
     {"boolean", "long", "double", "decimal", "string", "timestamp", "date", "text"}
 )
 _STRINGS = frozenset({"string", "timestamp", "date"})
+_STRINGS_BY_NAME = {"null": "null", "text": "string (text)", "json": "string (JSON)"}
+_SIMPLE = {
+    "boolean": "boolean",
+    "long": "bigint",
+    "double": "double",
+    "timestamp": "timestamp",
+    "date": "date",
+}
 
 
 @dataclass(frozen=True)
@@ -54,9 +60,20 @@ class Type:
     fields: tuple[tuple[str, Type], ...] = ()
 
     def __str__(self) -> str:
-        return {"null": "null", "text": "string (text)", "json": "string (JSON)"}.get(
-            self.kind, to_spark(self).simpleString()
-        )
+        """As people read it: `simple` tells neither texts nor nulls from strings."""
+        return _STRINGS_BY_NAME.get(self.kind) or self.simple
+
+    @property
+    def simple(self) -> str:
+        """The type in the words of SQL, as Spark's `simpleString` has it."""
+        if self.kind == "decimal":
+            return f"decimal({self.precision},{self.scale})"
+        if self.kind == "struct":
+            return f"struct<{','.join(f'{name}:{kind.simple}' for name, kind in self.fields)}>"
+        if self.items is not None:
+            inner = self.items.simple
+            return f"array<{inner}>" if self.kind == "array" else f"map<string,{inner}>"
+        return _SIMPLE.get(self.kind, "string")
 
 
 NULL = Type("null")
@@ -148,72 +165,9 @@ def _wider_struct(a: Type, b: Type, conflicts: list[str], path: str) -> Type:
     return struct(fields)
 
 
-_SPARK: dict[str, spark.DataType] = {
-    "boolean": spark.BooleanType(),
-    "long": spark.LongType(),
-    "double": spark.DoubleType(),
-    "timestamp": spark.TimestampType(),
-    "date": spark.DateType(),
-}
-
-
-def to_spark(kind: Type) -> spark.DataType:
-    """The Spark type; a type that only ever holds null is a string."""
-    if kind.kind == "decimal":
-        return spark.DecimalType(kind.precision, kind.scale)
-    if kind.kind == "struct":
-        return spark.StructType([spark.StructField(n, to_spark(t), True) for n, t in kind.fields])
-    if kind.items is not None:
-        inner = to_spark(kind.items)
-        if kind.kind == "array":
-            return spark.ArrayType(inner, True)
-        return spark.MapType(spark.StringType(), inner, True)
-    return _SPARK.get(kind.kind, spark.StringType())
-
-
 def exact(kind: Type) -> Type:
     """The type without doubles, at any depth: they take integers past 2^53 for their neighbours."""
     if kind == DOUBLE:
         return EXACT_NUMBER
     items = None if kind.items is None else exact(kind.items)
     return replace(kind, items=items, fields=tuple((n, exact(t)) for n, t in kind.fields))
-
-
-def holds_map(data_type: spark.DataType) -> bool:
-    """Whether there is a map in it, at any depth: Spark neither sorts nor groups by one."""
-    return _holds(data_type, spark.MapType)
-
-
-def holds_double(data_type: spark.DataType) -> bool:
-    """Whether there is a number in it, at any depth and outside of maps, that is not exact."""
-    return _holds(data_type, spark.DoubleType, spark.FloatType)
-
-
-def _holds(data_type: spark.DataType, *kinds: type[spark.DataType]) -> bool:
-    if isinstance(data_type, spark.ArrayType):
-        return _holds(data_type.elementType, *kinds)
-    if isinstance(data_type, spark.StructType):
-        return any(_holds(field.dataType, *kinds) for field in data_type.fields)
-    return isinstance(data_type, kinds)
-
-
-def from_spark(data_type: spark.DataType) -> Type | None:
-    """The type that reads values into a given Spark type; None where no JSON value fits it."""
-    for kind, known in _SPARK.items():
-        if data_type == known:
-            return Type(kind)  # type: ignore[arg-type]
-    if isinstance(data_type, spark.StringType):
-        return TEXT
-    if isinstance(data_type, spark.DecimalType):
-        return decimal(data_type.precision, data_type.scale)
-    if isinstance(data_type, spark.ArrayType):
-        items = from_spark(data_type.elementType)
-        return None if items is None else array(items)
-    if isinstance(data_type, spark.MapType) and isinstance(data_type.keyType, spark.StringType):
-        values = from_spark(data_type.valueType)
-        return None if values is None else mapping(values)
-    if isinstance(data_type, spark.StructType):
-        fields = {field.name: from_spark(field.dataType) for field in data_type.fields}
-        known_fields = {name: kind for name, kind in fields.items() if kind is not None}
-        return struct(known_fields) if len(known_fields) == len(fields) else None
-    return None

@@ -8,16 +8,15 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from pyspark.sql.types import StructField, StructType
 
+from singerlake.decode.arrow_type import arrow_schema
+from singerlake.decode.batch import Decoder
+from singerlake.decode.request import FileFacts, Wanted
 from singerlake.errors import BadMessage, CorruptFile
+from singerlake.format import record_type as types
 from singerlake.format.nesting import DEEPEST_LINE
-from singerlake.spark import types
-from singerlake.spark.decode import Decoder
-from singerlake.spark.files import arrow_schema
-from singerlake.spark.types import Type
-from singerlake.spark.wanted import FileFacts, Wanted
-from tests.spark.decoding import decoded, decoder, rows_of
+from singerlake.format.record_type import Type
+from tests.decode.decoding import decoded, decoder, rows_of
 from tests.spark.lakes import activate_line, record_line, schema_line
 
 UTC = timezone.utc
@@ -247,7 +246,7 @@ def test_a_file_without_its_schema_line_is_refused() -> None:
 
 def test_times_outside_the_wanted_ones_are_left_out() -> None:
     wanted = Wanted((("a", types.LONG),), (), start=MOMENT, end=datetime(2026, 11, 17, tzinfo=UTC))
-    made = Decoder(wanted, arrow_schema(StructType([StructField("a", types.to_spark(types.LONG))])))
+    made = Decoder(wanted, arrow_schema([("a", types.LONG)], ()))
     times = ["2026-11-16T02:54:13Z", "2026-11-16T02:54:14Z", "2026-11-17T00:00:00Z"]
     lines = [schema_line({}), *(record_line({"a": n}, time) for n, time in enumerate(times))]
     [batch] = made.batches(FileFacts("f", {}, in_time=False), [b"\n".join(lines) + b"\n"])
@@ -255,8 +254,7 @@ def test_times_outside_the_wanted_ones_are_left_out() -> None:
 
 
 def test_lines_of_a_merged_file_have_their_own_sequence() -> None:
-    fields = [StructField("_sequence", types.to_spark(types.LONG))]
-    made = Decoder(Wanted((), ("_sequence",)), arrow_schema(StructType(fields)))
+    made = Decoder(Wanted((), ("_sequence",)), arrow_schema((), ("_sequence",)))
     lines = [schema_line({}), *(record_line({}) for _ in range(4))]
     whole = FileFacts("f", {"_sequence": 9}, parts=((5, 1), (7, 3), (9, 2)))
     [batch] = made.batches(whole, [b"\n".join(lines) + b"\n"])
@@ -267,8 +265,7 @@ def test_lines_of_a_merged_file_have_their_own_sequence() -> None:
 
 
 def test_a_merged_file_with_more_lines_than_its_parts_is_corrupt() -> None:
-    fields = [StructField("_sequence", types.to_spark(types.LONG))]
-    made = Decoder(Wanted((), ("_sequence",)), arrow_schema(StructType(fields)))
+    made = Decoder(Wanted((), ("_sequence",)), arrow_schema((), ("_sequence",)))
     lines = [schema_line({}), *(record_line({}) for _ in range(4))]
     told = FileFacts("f", {"_sequence": 9}, parts=((5, 1), (7, 2)))
     with pytest.raises(CorruptFile, match=r"^f: expected 3 lines"):

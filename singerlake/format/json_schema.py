@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from singerlake.spark.types import (
+from singerlake.format.record_type import (
     BOOLEAN,
     DATE,
     DOUBLE,

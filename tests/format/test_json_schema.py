@@ -1,4 +1,4 @@
-"""JSON Schema to types: the table in docs/spark.md, and how versions merge."""
+"""JSON Schema to types: the table in docs/spark.md."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from singerlake.format.schema import Schema
-from singerlake.spark import json_schema, singer_types, types, versions
-from singerlake.spark.types import Type
+from singerlake.format import json_schema
+from singerlake.format import record_type as types
 
 BIG = 2**64
 
@@ -174,20 +173,6 @@ def test_the_type_of_a_schema(schema: Any, expected: str) -> None:
     assert str(json_schema.of(schema)) == expected
 
 
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"additionalProperties": {"type": "integer"}},
-        {"patternProperties": {"^x-": {"type": "integer"}}},
-        {"oneOf": [{"$ref": "#/definitions/a"}]},
-        {"allOf": [{"additionalProperties": {"type": "integer"}}]},
-    ],
-)
-def test_a_stream_of_open_records_keeps_its_columns(more: dict[str, Any]) -> None:
-    schema = Schema({**_with(id="integer"), **more})
-    assert str(versions.merge({"one": schema}).record) == "struct<id:bigint>"
-
-
 WORDS = [
     *("type", "properties", "items", "prefixItems", "allOf", "anyOf", "oneOf", "then", "else"),
     *("additionalProperties", "patternProperties", "format", "precision", "scale", "multipleOf"),
@@ -221,10 +206,9 @@ ODD_SCHEMAS = st.recursive(
 @example({"type": [{}, []]}, "double")
 @example({"type": "string", "format": "singer.decimal", "precision": True}, "double")
 def test_any_schema_has_a_type(schema: Any, numbers: Any) -> None:
-    """A lake takes every schema that is JSON, so Spark has to as well."""
-    types.to_spark(json_schema.of(schema, numbers))
-    if isinstance(schema, dict):
-        types.to_spark(versions.merge({"one": Schema(schema)}, numbers).record)
+    """A lake takes every schema that is JSON, so readers have to as well."""
+    assert str(json_schema.of(schema, numbers))
+    assert str(json_schema.of(schema, numbers, is_record=True))
 
 
 def test_numbers_as_asked_for() -> None:
@@ -241,106 +225,3 @@ def test_a_schema_without_end_becomes_text() -> None:
     for _ in range(300):
         schema = {"type": "array", "items": schema}
     assert str(json_schema.of(schema)).startswith("array<array<")
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "expected", "is_conflict"),
-    [
-        (types.LONG, types.DOUBLE, "double", False),
-        (types.LONG, types.decimal(10, 2), "decimal(21,2)", False),
-        (types.LONG, types.decimal(38, 18), "decimal(38,18)", False),
-        (types.LONG, types.decimal(38, 30), "string (text)", True),
-        (types.decimal(5, 2), types.decimal(10, 0), "decimal(12,2)", False),
-        (types.decimal(38, 0), types.decimal(38, 10), "string (text)", True),
-        (types.DOUBLE, types.decimal(10, 2), "double", False),
-        (types.DATE, types.TIMESTAMP, "timestamp", False),
-        (types.STRING, types.TIMESTAMP, "string", False),
-        (types.STRING, types.LONG, "string (text)", True),
-        (types.TEXT, types.LONG, "string (text)", True),
-        (types.BOOLEAN, types.LONG, "string (text)", True),
-        (types.STRING, types.array(types.LONG), "string (JSON)", True),
-        (types.JSON, types.LONG, "string (JSON)", True),
-        (types.TEXT, types.STRING, "string (text)", False),
-        (types.NULL, types.LONG, "bigint", False),
-        (types.array(types.LONG), types.array(types.DOUBLE), "array<double>", False),
-        (types.mapping(types.LONG), types.struct({"a": types.LONG}), "string (JSON)", True),
-        (
-            types.struct({"a": types.LONG}),
-            types.struct({"b": types.STRING, "a": types.DOUBLE}),
-            "struct<a:double,b:string>",
-            False,
-        ),
-    ],
-)
-def test_what_holds_both(one: Type, other: Type, expected: str, is_conflict: bool) -> None:
-    for pair in ([one, other], [other, one]):
-        conflicts: list[str] = []
-        found = types.union(pair, conflicts, "column")
-        if one.kind != "struct":
-            assert str(found) == expected
-        assert bool(conflicts) is is_conflict
-    assert str(types.union([one, other])) == expected
-
-
-def test_versions_merge_and_conflicts_are_told() -> None:
-    def schema(**properties: str) -> Schema:
-        return Schema({"properties": {n: {"type": kind} for n, kind in properties.items()}}, ["id"])
-
-    merged = versions.merge(
-        {
-            "one": schema(id="integer", a="integer", gone="string"),
-            "two": schema(id="integer", a="number", b="boolean"),
-            "three": schema(id="integer", a="number", b="object"),
-        }
-    )
-    assert {name: str(kind) for name, kind in merged.record.fields} == {
-        "id": "bigint",
-        "a": "double",
-        "gone": "string",
-        "b": "string (JSON)",
-    }
-    assert merged.key_properties == ("id",)
-    assert [conflict.column for conflict in merged.conflicts] == ["b"]
-
-
-def test_a_conflict_inside_a_column_is_named_by_its_path() -> None:
-    def schema(kind: str) -> Schema:
-        inner = {"type": "object", "properties": {"x.y": {"type": kind}}}
-        return Schema({"properties": {"a": {"type": "array", "items": inner}}})
-
-    [conflict] = versions.merge({"one": schema("integer"), "two": schema("boolean")}).conflicts
-    assert conflict.column == "a[].x.y"
-    assert conflict.declared == {"one": "bigint", "two": "boolean"}
-    assert conflict.merged == "string (text)"
-
-
-SPARK_TYPES = st.recursive(
-    st.sampled_from(
-        [types.LONG, types.DOUBLE, types.BOOLEAN, types.STRING, types.TIMESTAMP, types.DATE]
-    )
-    | st.tuples(st.integers(1, 38), st.integers(0, 38)).map(
-        lambda digits: types.decimal(max(digits), digits[1] if digits[1] <= digits[0] else 0)
-    ),
-    lambda inner: (
-        inner.map(types.array)
-        | inner.map(types.mapping)
-        | st.dictionaries(st.text(min_size=1, max_size=3), inner, min_size=1, max_size=3).map(
-            types.struct
-        )
-    ),
-    max_leaves=5,
-)
-
-
-@given(SPARK_TYPES)
-def test_what_spark_writes_is_read_back_with_its_type(kind: Type) -> None:
-    spark_type = types.to_spark(kind)
-    assert json_schema.of(singer_types.of(spark_type)) == kind
-    assert types.to_spark(types.from_spark(spark_type) or types.NULL) == spark_type
-
-
-@given(st.lists(SPARK_TYPES, min_size=1, max_size=4))
-def test_a_union_holds_each_of_its_types(kinds: list[Type]) -> None:
-    found = types.union(kinds)
-    for kind in kinds:
-        assert types.union([found, kind]) == found

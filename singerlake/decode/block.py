@@ -14,12 +14,13 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
+from singerlake.decode.activation import ACTIVATE_VERSION
+from singerlake.decode.column import Members, column
+from singerlake.decode.json_text import MISFIT
+from singerlake.decode.request import Wanted
+from singerlake.decode.rows import ROW_TYPES, Rows, about_row
 from singerlake.format.nesting import DEEPEST_LINE, has_room_for_depth, is_deep_line
-from singerlake.spark.activation import ACTIVATE_VERSION
-from singerlake.spark.column import Members, column
-from singerlake.spark.json_text import MISFIT
-from singerlake.spark.types import LONG, TIMESTAMP
-from singerlake.spark.wanted import ROW_TYPES, Rows, Wanted, about_row
+from singerlake.format.record_type import LONG, TIMESTAMP
 
 _FEED, _RETURN, _OPEN, _CLOSE = b"\n\r{}"
 _CURLY = np.uint8(ord("{") ^ ord("["))  # the bit that makes a bracket curly

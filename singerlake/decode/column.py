@@ -19,9 +19,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from singerlake.spark.convert import converter, day_of, microseconds_of
-from singerlake.spark.json_text import MISFIT
-from singerlake.spark.types import Type
+from singerlake.decode.json_text import MISFIT
+from singerlake.decode.value import converter, day_of, microseconds_of
+from singerlake.format.record_type import Type
 
 
 @dataclass(frozen=True)

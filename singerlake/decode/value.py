@@ -17,9 +17,9 @@ from typing import Any
 
 import msgspec
 
-from singerlake.spark.json_text import MISFIT, elements, members
-from singerlake.spark.moment import FORM, offset_of, parse_time
-from singerlake.spark.types import Type
+from singerlake.decode.json_text import MISFIT, elements, members
+from singerlake.format.record_type import Type
+from singerlake.format.times import TAP_TIME, offset_of, parse_time
 
 Converter = Callable[[bytes, list[str]], Any]
 
@@ -145,7 +145,7 @@ def day_of(words: str) -> date:
 
     Raises `ValueError` and `OverflowError`.
     """
-    found = FORM.fullmatch(words)
+    found = TAP_TIME.fullmatch(words)
     if found is None:
         raise ValueError(MISFIT)
     if found["hour"] is None:

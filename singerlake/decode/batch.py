@@ -13,13 +13,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from singerlake.decode.block import BlockParser
+from singerlake.decode.line import LineParser
+from singerlake.decode.request import FIRST_POSITION, FileFacts, Wanted
+from singerlake.decode.rows import TIME, Rows, about_row
+from singerlake.decode.value import converter
 from singerlake.errors import BadMessage, CorruptFile
 from singerlake.format import compression, message
 from singerlake.lake.merge import too_many_lines
-from singerlake.spark.block import BlockParser
-from singerlake.spark.convert import converter
-from singerlake.spark.line import LineParser
-from singerlake.spark.wanted import FIRST_POSITION, TIME, FileFacts, Rows, Wanted, about_row
 
 BLOCK = 1024 * 1024
 """Bytes of lines that best make one record batch: fewer cost more calls, more the cache."""

@@ -1,35 +1,23 @@
-"""Messages decoded without Spark, by the block parser or by the tolerant one alone."""
+"""Messages decoded, by the block parser or by the tolerant one alone."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.types import StructField, StructType
 
-from singerlake.spark import types
-from singerlake.spark.decode import Decoder
-from singerlake.spark.files import arrow_schema
-from singerlake.spark.types import Type
-from singerlake.spark.wanted import FileFacts, Wanted
+from singerlake.decode.arrow_type import arrow_schema
+from singerlake.decode.batch import Decoder
+from singerlake.decode.request import FileFacts, Wanted
+from singerlake.format.record_type import Type
 from tests.spark.lakes import record_line, schema_line
 
 METADATA = ("_position", "_record", "_corrupt_record")
 
 
 def decoder(columns: dict[str, Type], failfast: bool = False, metadata: Any = METADATA) -> Decoder:
-    fields = [StructField(name, types.to_spark(kind), True) for name, kind in columns.items()]
     wanted = Wanted(tuple(columns.items()), metadata, failfast)
-    names = {
-        "_position": types.LONG,
-        "_time_extracted": types.TIMESTAMP,
-        "_version": types.LONG,
-        "_misfits": types.mapping(types.STRING),
-    }
-    fields += [
-        StructField(name, types.to_spark(names.get(name, types.STRING)), True) for name in metadata
-    ]
-    return Decoder(wanted, arrow_schema(StructType(fields)))
+    return Decoder(wanted, arrow_schema(columns.items(), metadata))
 
 
 def decoded(

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from singerlake.spark import types
-from singerlake.spark.types import Type
-from singerlake.spark.wanted import FileFacts
-from tests.spark.decoding import decoded, decoder, rows_of
+from singerlake.decode.request import FileFacts
+from singerlake.format import record_type as types
+from singerlake.format.record_type import Type
+from tests.decode.decoding import decoded, decoder, rows_of
 from tests.spark.lakes import activate_line, record_line, schema_line
 
 SCALARS = {

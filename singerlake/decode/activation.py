@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
+from singerlake.decode.json_text import members
+from singerlake.decode.request import FileFacts
+from singerlake.decode.value import converter
 from singerlake.format import compression
-from singerlake.spark.convert import converter
-from singerlake.spark.json_text import members
-from singerlake.spark.types import LONG
-from singerlake.spark.wanted import FileFacts
+from singerlake.format.record_type import LONG
 
 ACTIVATE_VERSION = b'"ACTIVATE_VERSION"'
 """The type of such a message, as it stands in it."""

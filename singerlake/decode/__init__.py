@@ -1,0 +1,1 @@
+"""From the lines of Singer files to Arrow record batches, without any engine."""
