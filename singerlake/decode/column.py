@@ -83,13 +83,14 @@ class Members:
 _PLAIN: dict[str, Any] = {"boolean": bool, "long": int, "double": float, "string": str}
 _FROM_STRINGS = frozenset({"timestamp", "date"})
 _EPOCH = datetime(1970, 1, 1)
-_ENDS = (datetime.min, datetime.max)
+_ENDS = (datetime.min + timedelta(days=1), datetime.max - timedelta(days=1))
+"""Arrow knows more years than 1 to 9999, and a zone may move a time by a day."""
 _DAYS = tuple((end - _EPOCH).days for end in _ENDS)
 _MICROSECONDS = tuple((end - _EPOCH) // timedelta(microseconds=1) for end in _ENDS)
 
 
 def _parsed(values: Sequence[str | None], arrow: pa.DataType) -> pa.Array:
-    """Times and dates, if all are in the years 1 to 9999: Arrow knows more of them.
+    """Times and dates, if all are in the years 1 to 9999.
 
     Arrow takes the usual forms only, and a column of times with a zone, or one without, but no
     mixture. The others are taken value by value, as the tolerant parser takes them.
@@ -101,19 +102,18 @@ def _parsed(values: Sequence[str | None], arrow: pa.DataType) -> pa.Array:
             array = texts.cast(form).cast(arrow)  # without a zone, it is UTC
         except pa.ArrowInvalid:
             continue
-        _require_known_years(array)
-        return array
+        if _is_in_known_years(array):
+            return array
     read = day_of if is_date else microseconds_of
     return pa.array([None if text is None else read(text) for text in values], arrow)
 
 
-def _require_known_years(array: pa.Array) -> None:
+def _is_in_known_years(array: pa.Array) -> bool:
     is_date = pa.types.is_date(array.type)
     least, greatest = _DAYS if is_date else _MICROSECONDS
     found = pc.min_max(array.cast(pa.int32() if is_date else pa.int64()))
     lowest, highest = found["min"].as_py(), found["max"].as_py()
-    if lowest is not None and not least <= lowest <= highest <= greatest:
-        raise ValueError(MISFIT)
+    return lowest is None or bool(least <= lowest <= highest <= greatest)
 
 
 _SAFE_DECIMAL = re.compile(rb"[+-]?\d{1,38}(\.\d{0,38})?([eE][+-]?([0-2]?\d|3[0-8]))?")

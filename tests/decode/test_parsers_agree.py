@@ -162,6 +162,7 @@ TIME_TEXTS = st.from_regex(
 @example(types.TIMESTAMP, ["0001-01-01T00:00:00", "9999-12-31T23:59:59.999999"])
 @example(types.TIMESTAMP, ["9999-12-31T23:59:59.9999999"])
 @example(types.TIMESTAMP, ["0001-01-01T00:00:00+00:30"])
+@example(types.TIMESTAMP, ["0000-12-31T23-02"])
 @example(types.DATE, ["2026-11-16", "2026-11-16T00:00:00", "2026-11-16 00:00:00+02:00"])
 def test_both_parsers_agree_on_times(kind: Type, texts: list[str]) -> None:
     records = [json.dumps({"a": text}) for text in texts] + ['{"a":null}']
