@@ -57,7 +57,7 @@ ERRORS = {
 
 METHODS = {
     "Lake": {"annotate", "annotations", "stream", "tap", "taps", "writer"},
-    "Tap": {"catalogue", "stream", "streams"},
+    "Tap": {"catalogue", "runs", "stream", "streams"},
     "Stream": {"since", "snapshot"},
     "Snapshot": {
         "blocks",

@@ -14,7 +14,7 @@ from singerlake.cli.root import Root, root_arguments
 from singerlake.errors import SingerlakeError, UnknownStream, UnknownTap
 from singerlake.format import keys as key_names
 from singerlake.format import manifest as manifests
-from singerlake.format.keys import StreamKeys, StreamObject, TapObject
+from singerlake.format.keys import RunObject, StreamKeys, StreamObject, TapObject
 from singerlake.lake import log
 from singerlake.lake.parallel import in_parallel
 from singerlake.store import Store
@@ -93,7 +93,7 @@ def _place(key: str) -> Place:
     item = key_names.parse(key)
     if isinstance(item, StreamObject):
         return item.keys.tap_id, item.keys.stream
-    return (item.tap_id, None) if isinstance(item, TapObject) else (None, None)
+    return (item.tap_id, None) if isinstance(item, TapObject | RunObject) else (None, None)
 
 
 def _live(store: Store, keys: StreamKeys) -> int | None:

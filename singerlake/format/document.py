@@ -103,10 +103,20 @@ def _require(head: _Head, kind: str, where: str) -> None:
         )
 
 
+_REBUILT = "`singerlake rebuild` makes it again from the files"
+_REMEDIES = {
+    "singerlake.run": (
+        "nothing else says how this run ended: restore it from a backup, or delete it and run "
+        "`singerlake rebuild`"
+    ),
+    "singerlake.run_log": "`singerlake rebuild` makes it again from the documents of the runs",
+    "singerlake.run_segment": "`singerlake rebuild` makes it again from the documents of the runs",
+}
+
+
 def corrupt(kind: str, where: str, found: object) -> CorruptDocument:
     return CorruptDocument(
-        f"{where}: expected a {kind} document, found {found}; "
-        "`singerlake rebuild` makes it again from the files"
+        f"{where}: expected a {kind} document, found {found}; {_REMEDIES.get(kind, _REBUILT)}"
     )
 
 

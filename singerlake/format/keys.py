@@ -2,6 +2,9 @@
 
     raw/singerlake.json
     raw/<tap>/catalogue.json
+    raw/<tap>/_runs/log.json
+    raw/<tap>/_runs/<begun>-<run id>-<writer id>.json
+    raw/<tap>/_runs/_segments/<level>-<first>-<last>-<id>.json
     raw/<tap>/<stream>/manifest.json
     raw/<tap>/<stream>/_segments/<level>-<first>-<last>-<id>.json
     raw/<tap>/<stream>/_merges/<first>-<last>-<id>.json
@@ -10,10 +13,7 @@
     raw/<tap>/<stream>/<schema hash>/singerlake.lock
     raw/<tap>/<stream>/<schema hash>/<stream>-<first>-<last>[-<suffix>].singer[.gz|.bz2]
 
-Tap and stream names can hold anything, so they become path segments by `escape`: ASCII letters,
-digits, `-`, `_` and `.` stand for themselves, every other byte of the name's UTF-8 is `!XX`.
-A first `.` or `_` is escaped too (Spark and shells hide such names, and `..` leads upwards), so
-is a last `.` (Windows drops it), and so is the first letter of a name that is one of our own.
+Tap and stream names become path segments by `escape` (`singerlake/format/names.py`).
 """
 
 from __future__ import annotations
@@ -23,17 +23,35 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from singerlake.errors import BadName
-from singerlake.format import times
+from singerlake.format import run_keys, times
+from singerlake.format.names import LONGEST_SEGMENT, ROOT, escape, tap_folder, unescape
+from singerlake.format.run_keys import RunKeys, RunObject
 
-ROOT = "raw"
+__all__ = [
+    "LAKE_DOCUMENT",
+    "LONGEST_SEGMENT",
+    "ROOT",
+    "FileName",
+    "RunKeys",
+    "RunObject",
+    "StreamKeys",
+    "StreamObject",
+    "TapObject",
+    "catalogue",
+    "escape",
+    "file_path",
+    "merge_path",
+    "note_path",
+    "parse",
+    "segment_path",
+    "tap_folder",
+    "unescape",
+    "uploads_folder",
+    "withdrawal_path",
+]
+
 LAKE_DOCUMENT = "raw/singerlake.json"
 
-LONGEST_SEGMENT = 180
-"""File systems end at 255 bytes, and a file's name adds up to 70 to its stream's."""
-
-_OUR_OWN = frozenset({"singerlake.json", "catalogue.json", "manifest.json"})
-_PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.")
-_ESCAPED = re.compile(r"(?:[A-Za-z0-9._-]|![0-9A-F]{2})+")
 _HASH = re.compile(r"[0-9A-Za-z]{7}")
 _FILE = re.compile(
     r"(?P<stream>.+)-(?P<first>\d{8}T\d{6}(?:\.\d{6})?Z)-(?P<last>\d{8}T\d{6}(?:\.\d{6})?Z)"
@@ -46,39 +64,6 @@ _SEGMENT = re.compile(
 _MERGE = re.compile(r"\d+-\d+-[0-9a-f]{8}\.json", re.ASCII)
 _JOB = re.compile(r"[0-9a-f]{32}")
 _WITHDRAWN = "withdrawn.json"
-
-
-def escape(name: str) -> str:
-    """The one path segment that stands for a tap or stream name. Raises `BadName`."""
-    raw = name.encode("utf-8", "surrogatepass")
-    if not raw:
-        raise BadName("a tap or stream name is empty: expected at least one character")
-    parts = [chr(byte) if byte in _PLAIN else f"!{byte:02X}" for byte in raw]
-    if raw[:1] in (b".", b"_") or name.lower() in _OUR_OWN:
-        parts[0] = f"!{raw[0]:02X}"
-    if raw[-1:] == b".":
-        parts[-1] = "!2E"
-    segment = "".join(parts)
-    if len(segment) > LONGEST_SEGMENT:
-        raise BadName(
-            f"the name {name[:40]!r}… takes {len(segment)} characters in a path, "
-            f"where at most {LONGEST_SEGMENT} fit: give the tap or stream a shorter name "
-            "(a stream map or stream alias can do it)"
-        )
-    return segment
-
-
-def unescape(segment: str) -> str:
-    """The name that `escape` made this segment from. Raises `BadName` if it made none such."""
-    if _ESCAPED.fullmatch(segment):
-        raw = re.sub(r"!([0-9A-F]{2})", lambda m: chr(int(m[1], 16)), segment).encode("latin-1")
-        try:
-            name = raw.decode("utf-8", "surrogatepass")
-        except UnicodeDecodeError:
-            name = ""
-        if name and escape(name) == segment:
-            return name
-    raise BadName(f"{segment!r} is no name that Singerlake wrote (docs/spec.md, Names)")
 
 
 @dataclass(frozen=True)
@@ -114,10 +99,6 @@ class FileName:
             )
         except (BadName, ValueError):
             return None
-
-
-def tap_folder(tap_id: str) -> str:
-    return f"{ROOT}/{escape(tap_id)}"
 
 
 def catalogue(tap_id: str) -> str:
@@ -201,7 +182,7 @@ class StreamObject:
     about: str = ""
 
 
-def parse(key: str) -> TapObject | StreamObject | None:
+def parse(key: str) -> TapObject | RunObject | StreamObject | None:
     """What a key below `raw/` is; None for the lake document and for what is not ours."""
     root, *segments = key.split("/")
     try:
@@ -210,6 +191,8 @@ def parse(key: str) -> TapObject | StreamObject | None:
         tap_id = unescape(segments[0])
         if len(segments) == 2:
             return TapObject(tap_id) if segments[1] == "catalogue.json" else None
+        if segments[1] == run_keys.FOLDER:
+            return run_keys.parse(tap_id, segments[2:])
         keys = StreamKeys(tap_id, unescape(segments[1]))
     except BadName:
         return None

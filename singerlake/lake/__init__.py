@@ -7,6 +7,7 @@ from singerlake.lake.lock import LockTimes
 from singerlake.lake.log import Selection
 from singerlake.lake.rebuild import rebuild
 from singerlake.lake.rebuild_report import RebuildReport
+from singerlake.lake.runs import Run, newest_complete
 from singerlake.lake.snapshot import Bookmark, Snapshot
 from singerlake.lake.writer import Flush, Writer, WriterOptions
 
@@ -19,6 +20,7 @@ __all__ = [
     "Level",
     "LockTimes",
     "RebuildReport",
+    "Run",
     "Selection",
     "Snapshot",
     "Stream",
@@ -26,6 +28,7 @@ __all__ = [
     "Writer",
     "WriterOptions",
     "check",
+    "newest_complete",
     "open_lake",
     "open_on",
     "rebuild",

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from singerlake.errors import UnknownStream, UnknownTap
 from singerlake.format import keys as key_names
-from singerlake.format.keys import FileName, StreamKeys, StreamObject, TapObject
+from singerlake.format.keys import FileName, RunObject, StreamKeys, StreamObject, TapObject
 from singerlake.lake import registry
 from singerlake.store import Listed, Store
 
@@ -52,15 +52,26 @@ class StreamInventory:
 
 
 @dataclass
+class RunInventory:
+    """The objects of one tap's runs, by their paths below the folder of the runs."""
+
+    tap_id: str
+    documents: list[str] = field(default_factory=list)
+    segments: list[str] = field(default_factory=list)
+    has_log: bool = False
+
+
+@dataclass
 class Inventory:
     """Everything below `raw/`, or below a part of it."""
 
     streams: dict[StreamKeys, StreamInventory] = field(default_factory=dict)
+    runs: dict[str, RunInventory] = field(default_factory=dict)
     catalogues: set[str] = field(default_factory=set)
     foreign: list[str] = field(default_factory=list)
 
     def tap_ids(self) -> set[str]:
-        return self.catalogues | {keys.tap_id for keys in self.streams}
+        return self.catalogues | self.runs.keys() | {keys.tap_id for keys in self.streams}
 
     def file_count(self) -> int:
         return sum(len(found.files) for found in self.streams.values())
@@ -103,11 +114,22 @@ def _sorted_out(listing: Iterable[Listed]) -> Inventory:
         item = key_names.parse(listed.key)
         if isinstance(item, TapObject):
             inventory.catalogues.add(item.tap_id)
+        elif isinstance(item, RunObject):
+            _add_run(inventory.runs.setdefault(item.tap_id, RunInventory(item.tap_id)), item)
         elif isinstance(item, StreamObject):
             _add(inventory.streams.setdefault(item.keys, StreamInventory(item.keys)), item, listed)
         elif listed.key != key_names.LAKE_DOCUMENT:
             inventory.foreign.append(listed.key)
     return inventory
+
+
+def _add_run(found: RunInventory, item: RunObject) -> None:
+    if item.kind == "log":
+        found.has_log = True
+    elif item.kind == "segment":
+        found.segments.append(item.path)
+    else:
+        found.documents.append(item.path)
 
 
 def _add(found: StreamInventory, item: StreamObject, listed: Listed) -> None:

@@ -7,9 +7,9 @@ for file in lake.stream("tap-x--meltano", "orders").since(41):
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ from singerlake.format.catalogue import Entry
 from singerlake.format.keys import StreamKeys
 from singerlake.format.manifest import File
 from singerlake.lake import discovery, registry, snapshot
+from singerlake.lake.identity import new_run_id
+from singerlake.lake.runs import LOST_AFTER, Run, history
 from singerlake.lake.snapshot import Bookmark, Snapshot
 from singerlake.lake.writer import Writer, WriterOptions
 from singerlake.store import Store, open_store
@@ -72,6 +74,28 @@ class Tap:
             discovery.require_tap(self.store, self.tap_id)
         return entries
 
+    def runs(
+        self,
+        *,
+        open: bool = False,
+        limit: int | None = None,
+        lost_after: timedelta = LOST_AFTER,
+    ) -> list[Run]:
+        """The tap's runs, the newest last; `limit` gives only the newest. Raises `UnknownTap`.
+
+        One request, and one for each segment of the run log. With `open`, runs come too that left
+        commits and no document: that takes a listing, and the manifest of every stream. Such a
+        run is `open`, and `lost` once a later run has begun with one of its streams, or
+        `lost_after` its last commit.
+        """
+        if open:
+            runs = history.with_unended(self.store, self.tap_id, limit, lost_after)
+        else:
+            runs = history.logged(self.store, self.tap_id, limit)
+        if not runs:
+            discovery.require_tap(self.store, self.tap_id)
+        return runs
+
 
 @dataclass(frozen=True)
 class Lake:
@@ -108,7 +132,7 @@ class Lake:
     ) -> Writer:
         """A writer for one tap and one run. Raises `BadName`."""
         key_names.escape(tap_id)
-        return Writer(self.store, tap_id, run_id or uuid.uuid4().hex, options)
+        return Writer(self.store, tap_id, run_id or new_run_id(), options)
 
 
 def open_lake(url: str | Path, /, *, create: bool = False, **storage_options: Any) -> Lake:

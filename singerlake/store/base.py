@@ -142,6 +142,18 @@ class Store(ABC):
     def list(self, prefix: str) -> Iterator[Listed]:
         """Every object below the folder `prefix` (`""`: the root), sorted by key."""
 
+    def list_folder(self, folder: str, after: str) -> Iterator[Listed]:
+        """The objects directly in the folder whose names sort after `after`, sorted.
+
+        What lies in folders below is not listed, and where the store can begin a listing in the
+        middle, neither is what comes before: a folder with many objects costs one request.
+        """
+        start = f"{folder}/"
+        for row in self.list(folder):
+            name = row.key[len(start) :]
+            if "/" not in name and name > after:
+                yield row
+
     @abstractmethod
     def sweep(self, older_than: timedelta, folder: str) -> int:
         """Remove what crashed writes left outside the listing; returns how many.

@@ -75,6 +75,9 @@ class Counting(StoreWrapper):
     def list(self, prefix: str) -> Iterator[Listed]:
         return self._count("list").list(prefix)
 
+    def list_folder(self, folder: str, after: str) -> Iterator[Listed]:
+        return self._count("list").list_folder(folder, after)
+
     def sweep(self, older_than: timedelta, folder: str) -> int:
         return self._count("sweep").sweep(older_than, folder)
 

@@ -146,9 +146,20 @@ def walk(folder: Path, prefix: str) -> Iterator[Listed]:
         if key.endswith("/"):
             left += _last_first(Path(entry.path), key)
         else:
-            with contextlib.suppress(FileNotFoundError):  # deleted while we walked
-                stat = entry.stat()
-                yield Listed(key, stat.st_size, moment(stat.st_mtime), listed_version(stat))
+            yield from _listed(key, entry)
+
+
+def files_after(folder: Path, prefix: str, after: str) -> Iterator[Listed]:
+    """The files directly in the folder whose names sort after this name, in order."""
+    for entry in sorted(entries(folder), key=lambda entry: entry.name):
+        if entry.name > after and entry.is_file():
+            yield from _listed(prefix + entry.name, entry)
+
+
+def _listed(key: str, entry: os.DirEntry[str]) -> Iterator[Listed]:
+    with contextlib.suppress(FileNotFoundError):  # deleted while we walked
+        stat = entry.stat()
+        yield Listed(key, stat.st_size, moment(stat.st_mtime), listed_version(stat))
 
 
 def _last_first(folder: Path, prefix: str) -> list[tuple[str, os.DirEntry[str]]]:

@@ -87,6 +87,9 @@ class DryRun(StoreWrapper):
         rest = [row for row in self.inner.list(prefix) if row.key not in hidden]
         yield from sorted([*ours, *rest], key=lambda row: row.key)
 
+    def list_folder(self, folder: str, after: str) -> Iterator[Listed]:
+        return Store.list_folder(self, folder, after)
+
     def sweep(self, older_than: timedelta, folder: str) -> int:
         return 0
 

@@ -140,6 +140,12 @@ class LocalStore(Store):
             with _explained(self._root / start):
                 yield from disk.walk(self._root / start, start)
 
+    def list_folder(self, folder: str, after: str) -> Iterator[Listed]:
+        start = check_prefix(folder)
+        if not self._link(self._root / start):
+            with _explained(self._root / start):
+                yield from disk.files_after(self._root / start, start, after)
+
     def sweep(self, older_than: timedelta, folder: str) -> int:
         limit = time.time() - older_than.total_seconds()
         removed = 0

@@ -140,6 +140,10 @@ class Retrying(StoreWrapper):
         # Whole, because a page that fails in the middle cannot be asked for alone.
         yield from self._retry(f"list {prefix}", lambda: [*self.inner.list(prefix)])
 
+    def list_folder(self, folder: str, after: str) -> Iterator[Listed]:
+        what = f"list {folder}"
+        yield from self._retry(what, lambda: [*self.inner.list_folder(folder, after)])
+
     def sweep(self, older_than: timedelta, folder: str) -> int:
         return self._retry("sweep", lambda: self.inner.sweep(older_than, folder))
 

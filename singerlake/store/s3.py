@@ -122,6 +122,13 @@ class S3Store(Store):
         # Not every server lists in the order of the keys.
         yield from sorted(rows, key=lambda row: row.key)
 
+    def list_folder(self, folder: str, after: str) -> Iterator[Listed]:
+        start = check_prefix(folder)
+        listed = self._rows(start, Delimiter="/", StartAfter=self._requests.absolute(start + after))
+        # Some servers pass over where to begin.
+        rows = [row for row in listed if row.key > start + after and not is_hidden(row.key)]
+        yield from sorted(rows, key=lambda row: row.key)
+
     def sweep(self, older_than: timedelta, folder: str) -> int:
         limit = datetime.now(timezone.utc) - older_than
         probes = [row.key for row in self._rows(PROBE_PREFIX) if row.modified < limit]
@@ -137,8 +144,8 @@ class S3Store(Store):
             self._requests.abort(key, upload)
         return len(probes) + len(uploads)
 
-    def _rows(self, prefix: str) -> Iterator[Listed]:
-        for page in self._requests.pages("list_objects_v2", prefix):
+    def _rows(self, prefix: str, **arguments: str) -> Iterator[Listed]:
+        for page in self._requests.pages("list_objects_v2", prefix, **arguments):
             for row in page.get("Contents", []):
                 if not row["Key"].endswith("/"):  # a console's marker of an empty folder
                     key = self._requests.relative(row["Key"])

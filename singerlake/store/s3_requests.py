@@ -131,6 +131,10 @@ class S3Requests:
         """The key below the root."""
         return full_key[len(self._root) :]
 
+    def absolute(self, key: str) -> str:
+        """The key as the bucket has it."""
+        return self._root + key
+
     def _object(self, method: str, key: str, *, write: bool = False, **kwargs: Any) -> Any:
         return self._call(method, self._root + key, write=write, Key=self._root + key, **kwargs)
 

@@ -77,6 +77,10 @@ class TimeLimited(StoreWrapper):
     def list(self, prefix: str) -> Iterator[Listed]:
         yield from self._read(f"listing {prefix or '/'}", lambda: [*self.inner.list(prefix)])
 
+    def list_folder(self, folder: str, after: str) -> Iterator[Listed]:
+        what = f"listing {folder}"
+        yield from self._read(what, lambda: [*self.inner.list_folder(folder, after)])
+
     def sweep(self, older_than: timedelta, folder: str) -> int:
         return self._write("sweeping", lambda: self.inner.sweep(older_than, folder))
 

@@ -53,5 +53,8 @@ class StoreWrapper(Store):
     def list(self, prefix: str) -> Iterator[Listed]:
         return self.inner.list(prefix)
 
+    def list_folder(self, folder: str, after: str) -> Iterator[Listed]:
+        return self.inner.list_folder(folder, after)
+
     def sweep(self, older_than: timedelta, folder: str) -> int:
         return self.inner.sweep(older_than, folder)

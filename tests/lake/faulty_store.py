@@ -76,6 +76,9 @@ class Intercepting(StoreWrapper):
     def list(self, prefix: str) -> Iterator[Listed]:
         return iter(self.around("list", prefix, lambda: [*self.inner.list(prefix)]))
 
+    def list_folder(self, folder: str, after: str) -> Iterator[Listed]:
+        return iter(self.around("list", folder, lambda: [*self.inner.list_folder(folder, after)]))
+
     def sweep(self, older_than: timedelta, folder: str) -> int:
         return self.around("sweep", "", lambda: self.inner.sweep(older_than, folder))
 

@@ -191,6 +191,19 @@ class StoreContract:
         assert keys(store, "b") == []
         assert keys(store, "none") == []
 
+    def test_lists_what_lies_directly_in_a_folder_after_a_name(self, store: Store) -> None:
+        for key in ("a/1", "a/2", "a/3", "a/_b/4", "a/.hidden", "a/2x/y", "ab/9", "b"):
+            store.create(key, key.encode())
+
+        def after(name: str) -> list[str]:
+            return [row.key for row in store.list_folder("a", name)]
+
+        assert after("") == ["a/1", "a/2", "a/3"]
+        assert after("1") == ["a/2", "a/3"]
+        assert after("2~") == ["a/3"]
+        assert after("3") == []
+        assert [*store.list_folder("none", "")] == []
+
     def test_a_listing_tells_size_and_time(self, store: Store) -> None:
         store.create("a/b", b"12345")
         (row,) = store.list("a")

@@ -1,0 +1,79 @@
+"""The documents of a tap's runs in the store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from singerlake.errors import AlreadyExists, CorruptDocument, NotFound, OutcomeUnknown
+from singerlake.format import run as runs
+from singerlake.format import run_keys, times
+from singerlake.format.run import RunDocument
+from singerlake.format.run_keys import RunKeys
+from singerlake.format.run_log import RunLog
+from singerlake.lake.parallel import in_parallel
+from singerlake.store import Store
+
+
+def create(store: Store, keys: RunKeys, run: RunDocument) -> None:
+    """Write a run's document, which nobody else writes: what lies there is ours."""
+    key, data = keys.under(run.name), runs.encode(run)
+    try:
+        store.create(key, data)
+    except (AlreadyExists, OutcomeUnknown):
+        # Only the answer was lost.
+        if not _holds(store, key, data):
+            raise
+
+
+def _holds(store: Store, key: str, data: bytes) -> bool:
+    try:
+        return store.read(key).data == data
+    except NotFound:
+        return False
+
+
+def read(store: Store, keys: RunKeys, name: str) -> tuple[RunDocument, str]:
+    """A document and its version. Raises `NotFound` and `CorruptDocument`."""
+    stored = store.read(keys.under(name))
+    where = f"{store.url}/{keys.under(name)}"
+    run = runs.decode(stored.data, where)
+    if (run.tap_id, run.name) != (keys.tap_id, name):
+        raise CorruptDocument(
+            f"{where}: expected the document of a run of {keys.tap_id!r} under its own name, found "
+            f"that of {run.tap_id!r} which belongs at {run.name!r}; put it back where it belongs"
+        )
+    return run, stored.version
+
+
+def read_all(store: Store, keys: RunKeys, names: Iterable[str]) -> list[RunDocument]:
+    """The documents that are there and can be read, in the order of the names."""
+
+    def readable(name: str) -> RunDocument | None:
+        try:
+            return read(store, keys, name)[0]
+        except (NotFound, CorruptDocument):
+            return None
+
+    return [run for run in in_parallel(readable, names) if run is not None]
+
+
+def names(store: Store, keys: RunKeys, after: str = "") -> Iterator[str]:
+    """The names of the documents that sort after this one."""
+    for listed in store.list_folder(keys.folder, after):
+        name = listed.key.removeprefix(f"{keys.folder}/")
+        item = run_keys.parse(keys.tap_id, [name])
+        if item is not None and item.kind == "run":
+            yield name
+
+
+def unlogged(store: Store, keys: RunKeys, log: RunLog) -> list[str]:
+    """The names of documents that have no row, among the runs that began after all sealed ones.
+
+    One LIST of about as many names as the log has rows of its own, however many runs there were.
+    A run that began before a sealed one and crashed between its two puts waits for `check --fix`.
+    """
+    sealed = log.newest_sealed
+    # Names of the same moment are passed over too: "~" sorts after all that a name holds.
+    after = "" if sealed is None else f"{times.stamp(sealed)}~"
+    logged = {row.document for row in log.rows}
+    return [name for name in names(store, keys, after) if name not in logged]

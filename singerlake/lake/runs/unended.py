@@ -1,0 +1,128 @@
+"""Runs that left commits and no document: open while they may be at work, lost after that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from singerlake.errors import NotFound
+from singerlake.format.keys import StreamKeys
+from singerlake.format.manifest import File
+from singerlake.format.run import RunStream
+from singerlake.lake import clock, discovery, log
+from singerlake.lake.log import Selection
+from singerlake.lake.parallel import in_parallel
+from singerlake.lake.runs.run import LOST_AFTER, Run
+from singerlake.store import Store
+
+Identity = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class _Left:
+    """What a run left in one stream, and when it committed there first and last."""
+
+    stream: str
+    what: RunStream
+    first: datetime
+    last: datetime
+
+
+def find(
+    store: Store,
+    tap_id: str,
+    known: Iterable[Run],
+    lost_after: timedelta = LOST_AFTER,
+    *,
+    since_known: bool = False,
+) -> list[Run]:
+    """The runs among the tap's commits that are not `known`, the newest last.
+
+    Reads the manifest of every stream. `since_known` begins in each stream with the first commit
+    of the known runs there, and leaves out what came before.
+    """
+    known = list(known)
+    named = {run.identity for run in known}
+    begins = _first_sequences(known) if since_known else {}
+
+    def look(stream: str) -> dict[Identity, _Left]:
+        return _by_run(store, StreamKeys(tap_id, stream), begins)
+
+    left: dict[Identity, list[_Left]] = {}
+    for found in in_parallel(look, discovery.catalogue_of(store, tap_id)):
+        for identity, one in found.items():
+            if identity not in named:
+                left.setdefault(identity, []).append(one)
+    runs = [_run(tap_id, identity, parts) for identity, parts in left.items()]
+    runs.sort(key=lambda run: run.ended)
+    return list(_judged(runs, known, clock.now() - lost_after))
+
+
+def _first_sequences(known: Iterable[Run]) -> Mapping[str, int]:
+    """The lowest number of each log that a known run has there."""
+    begins: dict[str, int] = {}
+    for stream in (stream for run in known for stream in run.streams.values()):
+        if stream.first_sequence:
+            lowest = begins.get(stream.log_id, stream.first_sequence)
+            begins[stream.log_id] = min(lowest, stream.first_sequence)
+    return begins
+
+
+def _by_run(store: Store, keys: StreamKeys, begins: Mapping[str, int]) -> dict[Identity, _Left]:
+    try:
+        manifest = log.read_head(store, keys).manifest
+    except NotFound:
+        return {}
+    since = begins.get(manifest.log_id, 1) - 1
+    left: dict[Identity, _Left] = {}
+    for file in log.files(store, keys, manifest, Selection(since=since)):
+        if file.merge is None and file.run_id and file.writer_id:
+            identity = file.run_id, file.writer_id
+            left[identity] = _added(left.get(identity), keys.stream, manifest.log_id, file)
+    return left
+
+
+def _added(before: _Left | None, stream: str, log_id: str, file: File) -> _Left:
+    one = RunStream(
+        log_id=log_id,
+        first_sequence=file.sequence,
+        last_sequence=file.sequence,
+        files=1,
+        records=max(file.records, 0),
+        bytes=file.bytes,
+    )
+    if before is None:
+        return _Left(stream, one, file.committed, file.committed)
+    what = RunStream(
+        log_id=log_id,
+        first_sequence=before.what.first_sequence,
+        last_sequence=file.sequence,
+        files=before.what.files + 1,
+        records=before.what.records + one.records,
+        bytes=before.what.bytes + one.bytes,
+    )
+    return _Left(stream, what, min(before.first, file.committed), max(before.last, file.committed))
+
+
+def _run(tap_id: str, identity: Identity, parts: list[_Left]) -> Run:
+    return Run(
+        tap_id=tap_id,
+        run_id=identity[0],
+        writer_id=identity[1],
+        begun=min(part.first for part in parts),
+        ended=max(part.last for part in parts),
+        outcome="open",
+        streams={part.stream: part.what for part in parts},
+    )
+
+
+def _judged(runs: list[Run], known: list[Run], limit: datetime) -> Iterator[Run]:
+    """A run is lost after a while, or where a later run has begun with one of its streams."""
+    last_begun: dict[str, datetime] = {}
+    for other in (*runs, *known):
+        for stream in other.streams:
+            last_begun[stream] = max(other.begun, last_begun.get(stream, other.begun))
+    for run in runs:
+        followed = any(last_begun[stream] > run.ended for stream in run.streams)
+        yield replace(run, outcome="lost") if followed or run.ended < limit else run
