@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import Page, Route, expect
 
 from singerlake.format.keys import escape
@@ -223,6 +224,37 @@ def test_a_phone_never_scrolls_sideways(opened: Opener, shop: Site) -> None:
     for path in ("index.html", "problems.html", f"tap/{lakes.TAP}.html", ORDERS):
         page.goto(f"{shop.url}/{path}")
         assert page.evaluate("document.documentElement.scrollWidth") == 360, path
+
+
+LONGEST_AGE = "59 minutes ago"
+OVERFLOWING = """() => {
+  const found = [];
+  for (const card of document.querySelectorAll(".tiles > div, .card")) {
+    const edge = card.getBoundingClientRect().right - parseFloat(getComputedStyle(card).paddingRight);
+    const texts = document.createTreeWalker(card, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) {
+      const text = texts.currentNode, range = document.createRange();
+      if (text.parentElement.closest(".scroll, pre")) continue;  // these scroll in their own box
+      range.selectNodeContents(text);
+      const right = Math.max(0, ...[...range.getClientRects()].map(box => box.right));
+      if (right > edge) found.push(text.textContent.trim());
+    }
+  }
+  return found;
+}"""
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
+@pytest.mark.parametrize("width", [1440, 1280, 390])
+def test_no_text_leaves_its_card(opened: Opener, shop: Site, width: int, scripts: bool) -> None:
+    size = {"width": width, "height": 900}
+    page = opened(f"{shop.url}/index.html", viewport=size, java_script_enabled=scripts)
+    for path in ("index.html", "problems.html", f"tap/{lakes.TAP}.html", ORDERS):
+        page.goto(f"{shop.url}/{path}")
+        if scripts:
+            ages = page.locator("time.age")
+            ages.evaluate_all("(all, age) => all.forEach(one => one.textContent = age)", LONGEST_AGE)
+        assert page.evaluate(OVERFLOWING) == [], path
 
 
 def test_everything_is_told_without_scripts(opened: Opener, shop: Site) -> None:
