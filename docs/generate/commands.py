@@ -10,6 +10,7 @@ import click
 from text import code, prose, table
 
 from singerlake.cli import main
+from singerlake.cli.exit_codes import EXIT_CODES
 
 _NAME = "singerlake"
 
@@ -17,11 +18,16 @@ _NAME = "singerlake"
 def page() -> str:
     root = click.Context(main, info_name=_NAME, terminal_width=100, max_content_width=100)
     parts = [
-        "# Commands\n\nMade from the code: the same as `--help` tells. The exit codes of "
-        "[singerlake](#singerlake) are those of every command.\n\n"
+        "# Commands\n\nMade from the code: the same as `--help` tells. All commands have the same "
+        "[exit codes](#exit-codes).\n\n"
     ]
-    parts += [_described(main, root, 2), *_below(main, root)]
+    parts += [_described(main, root, 2), *_below(main, root), _exit_codes()]
     return "".join(parts)
+
+
+def _exit_codes() -> str:
+    rows = [[code(str(number)), prose(meaning)] for number, meaning in EXIT_CODES.items()]
+    return "## Exit codes\n\n" + table(["code", "meaning"], rows)
 
 
 def _below(group: click.Group, context: click.Context) -> Iterator[str]:

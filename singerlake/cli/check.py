@@ -11,8 +11,6 @@ from singerlake.cli.options import (
     command,
     json_option,
     require_tap_with_stream,
-    stream_of_tap_option,
-    tap_option,
 )
 from singerlake.cli.progress import progress
 from singerlake.cli.report import print_report
@@ -22,9 +20,7 @@ from singerlake.lake import check as run_check
 
 
 @command()
-@root_arguments()
-@tap_option
-@stream_of_tap_option
+@root_arguments(optional=("tap", "stream"))
 @click.option("--fix", is_flag=True, help="Mend what can be mended safely; deletes no records.")
 @click.option(
     "--stale-after",
@@ -55,7 +51,7 @@ def check(
     \b
     Examples:
       singerlake check ./lake
-      singerlake check s3://bucket/lake --tap tap-github--meltano --stream issues
+      singerlake check s3://bucket/lake tap-github--meltano issues
       singerlake check ./lake --fix
       singerlake check ./lake --json | jq '.findings[].code'
     """

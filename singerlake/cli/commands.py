@@ -16,6 +16,7 @@ COMMANDS = {
     "diff": "Compare two schema versions.",
     "doctor": "Find out whether a store is fit.",
     "du": "Show what each stream takes up.",
+    "help": "Explain a command, or a topic.",
     "log": "Show what was committed, newest last.",
     "ls": "List taps and streams.",
     "project": "Publish streams as typed files.",

@@ -28,14 +28,19 @@ Lookup = Callable[[], Iterable[str]]
 
 def complete_tap(context: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
     """The value of --tap: the lake's taps that begin so; none where the lake cannot be read."""
-    lookups = [_lookup(context, root, "tap") for root in _roots(context)]
-    return _items(lookups, incomplete)
+    roots = [*_words(context)[:1], *_known_root()]
+    return _items([_lookup(context, root, "tap") for root in roots], incomplete)
 
 
 def complete_stream(context: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
     """The value of --stream: streams of the tap that was typed, or of all."""
-    tap = context.params.get("tap")
-    lookups = [_lookup(context, root, "stream", tap) for root in _roots(context)]
+    words, tap = _words(context), context.params.get("tap")
+    # The root may have been left out: then the first word is the tap.
+    places = [(words[0], words[1:2])] if words else []
+    places += [(root, words[:1]) for root in _known_root()]
+    lookups = [
+        _lookup(context, root, "stream", tap or next(iter(taps), None)) for root, taps in places
+    ]
     return _items(lookups, incomplete)
 
 
@@ -44,11 +49,11 @@ def complete_word(names: tuple[str, ...]) -> Completer:
 
     def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
         words = ("root", *names)
-        position = words.index(str(parameter.name))
-        typed = [str(context.params.get(name)) for name in words[:position]]
-        root, lookups = os.environ.get(VARIABLE), []
-        if root and position < len(names):  # the root may have been left out
-            lookups.append(_lookup(context, root, names[position], *typed))
+        position = words.index(str(parameter.name).removesuffix("_word"))
+        typed = [str(context.params.get(f"{name}_word")) for name in words[:position]]
+        lookups = []
+        if position < len(names):  # the root may have been left out
+            lookups += [_lookup(context, root, names[position], *typed) for root in _known_root()]
         if typed:
             lookups.append(_lookup(context, typed[0], names[position - 1], *typed[1:]))
         # Shells look for folders where there is no name that begins so.
@@ -58,18 +63,21 @@ def complete_word(names: tuple[str, ...]) -> Completer:
     return complete
 
 
-def _roots(context: click.Context) -> list[str]:
-    # Before the value of an option, click has not sorted the other words yet.
-    words = [context.params.get("root"), *context.args[:1], os.environ.get(VARIABLE)]
-    return [str(word) for word in words if word]
+def _words(context: click.Context) -> list[str]:
+    """The words that were typed: before the value of an option, click has not sorted them yet."""
+    sorted_words = [context.params.get(f"{name}_word") for name in ("root", "tap")]
+    return [str(word) for word in (*sorted_words, *context.args) if word]
+
+
+def _known_root() -> list[str]:
+    root = os.environ.get(VARIABLE)
+    return [root] if root else []
 
 
 def _lookup(context: click.Context, root: str, what: str, tap: str | None = None) -> Lookup:
     """The names of taps, or of streams: of a tap, or of all."""
 
     def names() -> Iterable[str]:
-        if what not in ("tap", "only", "stream"):
-            return ()
         lake = _lake(context, root)
         if what != "stream":
             return [one.tap_id for one in lake.taps()]

@@ -43,7 +43,7 @@ def diff(root: Root, tap: str, stream: str, before: str | None, after: str, as_j
 
     What was added to, removed from and changed in one STREAM of one TAP. A VERSION is v2, a schema
     hash, or latest, which is that of the newest file: `show` lists them. Exits with 0 whether
-    something changed or not.
+    something changed or not. A stream with one version has nothing to compare, which is no error.
 
     \b
     Examples:
@@ -55,6 +55,9 @@ def diff(root: Root, tap: str, stream: str, before: str | None, after: str, as_j
     manifest = snapshot.manifest
     new = schema_hash_of(snapshot, after)
     old = schema_hash_of(snapshot, before) if before else _before(manifest, new)
+    if old is None:
+        _print_only(manifest, new, as_json)
+        return
     found = _differences(snapshot, old, new)
     if as_json:
         sides = {"from": _side(manifest, old), "to": _side(manifest, new)}
@@ -63,16 +66,30 @@ def diff(root: Root, tap: str, stream: str, before: str | None, after: str, as_j
         _print(manifest, old, new, found)
 
 
-def _before(manifest: Manifest, schema_hash: str) -> str:
+def _before(manifest: Manifest, schema_hash: str) -> str | None:
+    """The version before this one; None where the stream has no other version."""
     number = manifest.versions[schema_hash].version
     older = {v.version: key for key, v in manifest.versions.items() if v.version < number}
-    if not older:
-        others = "; name another with --from" if len(manifest.versions) > 1 else ""
-        raise ConfigError(
-            f"stream {manifest.stream!r} of {manifest.tap_id!r}: v{number} is its first schema "
-            f"version, there is nothing before it to compare it with{others}"
-        )
-    return older[max(older)]
+    if older:
+        return older[max(older)]
+    if len(manifest.versions) == 1:
+        return None
+    raise ConfigError(
+        f"stream {manifest.stream!r} of {manifest.tap_id!r}: v{number} is its first schema "
+        "version, there is nothing before it to compare it with; name another with --from"
+    )
+
+
+def _print_only(manifest: Manifest, schema_hash: str, as_json: bool) -> None:
+    """For a stream with one version."""
+    if as_json:
+        print_json({"from": None, "to": _side(manifest, schema_hash), "differences": []})
+        return
+    version = manifest.versions[schema_hash].version
+    say(
+        shown(manifest.stream, style="bold"),
+        f" has one schema version, v{version} ({schema_hash}): nothing to compare.",
+    )
 
 
 def _differences(snapshot: Snapshot, old: str, new: str) -> tuple[Difference, ...]:

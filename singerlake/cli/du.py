@@ -8,7 +8,7 @@ from rich.text import Text
 
 from singerlake.cli.console import number, plural, print_json, print_table, say, size, table
 from singerlake.cli.name import shown
-from singerlake.cli.options import command, json_option, stream_option, tap_option
+from singerlake.cli.options import command, json_option
 from singerlake.cli.progress import counted, progress
 from singerlake.cli.root import Root, root_arguments
 from singerlake.errors import SingerlakeError, UnknownStream, UnknownTap
@@ -37,9 +37,7 @@ class _Usage:
 
 
 @command()
-@root_arguments()
-@tap_option
-@stream_option
+@root_arguments(optional=("tap", "stream"))
 @json_option
 def du(root: Root, tap: str | None, stream: str | None, as_json: bool) -> None:
     """Show what each stream takes up.
@@ -51,7 +49,7 @@ def du(root: Root, tap: str | None, stream: str | None, as_json: bool) -> None:
     \b
     Examples:
       singerlake du ./lake
-      singerlake du s3://bucket/lake --tap tap-github--meltano
+      singerlake du s3://bucket/lake tap-github--meltano
       singerlake du ./lake --json | jq '.streams[0]'
     """
     store = root.lake().store

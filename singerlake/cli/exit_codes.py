@@ -6,9 +6,17 @@ INTERRUPTED = 130
 PIPE_CLOSED = 141
 """As shells have it for what SIGINT and SIGPIPE ended."""
 
-EXIT_CODES = (
-    "Exit codes: 0 all is well, 1 problems were found, 2 wrong use or settings, 3 the lake is "
-    "damaged, 4 somebody else is at work, 5 the store or Spark does not answer, "
-    f"70 a fault of singerlake itself, {INTERRUPTED} interrupted by Ctrl-C, "
-    f"{PIPE_CLOSED} whoever read the output went away."
-)
+EXIT_CODES = {
+    0: "all is well",
+    1: "problems were found",
+    2: "wrong use or settings",
+    3: "the lake is damaged",
+    4: "somebody else is at work: try again later",
+    5: "the store or Spark does not answer",
+    70: "a fault of singerlake itself, with a traceback to report",
+    INTERRUPTED: "interrupted by Ctrl-C",
+    PIPE_CLOSED: "whoever read the output went away, as `head` does",
+}
+
+POINTER = "`singerlake help exit-codes` lists the exit codes."
+"""Below the help of every command."""

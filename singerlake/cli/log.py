@@ -28,8 +28,6 @@ from singerlake.cli.options import (
     command,
     json_option,
     since_option,
-    stream_option,
-    tap_option,
 )
 from singerlake.cli.progress import counted, progress
 from singerlake.cli.root import Root, root_arguments
@@ -50,9 +48,7 @@ Seen = dict[StreamKeys, Bookmark]
 
 
 @command()
-@root_arguments()
-@tap_option
-@stream_option
+@root_arguments(optional=("tap", "stream"))
 @since_option
 @click.option(
     "--limit",
@@ -89,7 +85,7 @@ def log(
     \b
     Examples:
       singerlake log ./lake
-      singerlake log s3://bucket/lake --tap tap-github--meltano --since 2026-11-01
+      singerlake log s3://bucket/lake tap-github--meltano --since 2026-11-01
       singerlake log ./lake --stream orders --follow
       singerlake log ./lake --follow --json | jq .records
     """

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from singerlake.cli.console import complain, moment, number, print_json, print_table, size, table
 from singerlake.cli.name import shown
-from singerlake.cli.options import command, json_option, stream_option, tap_option
+from singerlake.cli.options import command, json_option
 from singerlake.cli.progress import counted, progress
 from singerlake.cli.root import Root, root_arguments
 from singerlake.cli.selection import Chosen, chosen
@@ -28,37 +28,32 @@ DAMAGED = 3
 
 
 @command()
-@root_arguments(optional_tap=True)
-@tap_option
-@stream_option
+@root_arguments(optional=("tap", "stream"))
 @json_option
 @click.pass_context
 def ls(
     context: click.Context,
     root: Root,
-    only: str | None,
     tap: str | None,
     stream: str | None,
     as_json: bool,
 ) -> None:
     """List taps and streams.
 
-    Of each in the lake at ROOT: its files, records, bytes, and last commit. TAP does what --tap
-    does. Exits with 3 where a part of the lake cannot be read; the rest is listed all the same,
-    with `?` for what is not known, and `5+` for a total of what is.
+    Of each in the lake at ROOT: its files, records, bytes, and last commit. Exits with 3 where a
+    part of the lake cannot be read; the rest is listed all the same, with `?` for what is not
+    known, and `5+` for a total of what is.
 
     \b
     Examples:
       singerlake ls ./lake
-      singerlake ls s3://bucket/lake --tap tap-github--meltano
+      singerlake ls s3://bucket/lake tap-github--meltano
       singerlake ls ./lake --stream orders
       singerlake ls ./lake --json | jq '.taps[].streams[].stream'
     """
-    if tap is not None and only is not None:
-        raise click.UsageError("TAP and --tap are one and the same: give one of them")
     lake = root.lake()
     with progress("reading manifests") as bar:
-        taps = _listed(lake, chosen(lake, only if tap is None else tap, stream), bar)
+        taps = _listed(lake, chosen(lake, tap, stream), bar)
     if as_json:
         print_json({"root": lake.store.url, "taps": taps})
     else:

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from singerlake.cli.commands import LazyGroup
-from singerlake.cli.exit_codes import EXIT_CODES, INTERRUPTED, PIPE_CLOSED
+from singerlake.cli.exit_codes import INTERRUPTED, PIPE_CLOSED, POINTER
 from singerlake.errors import (
     BusyError,
     ConfigError,
@@ -85,16 +85,17 @@ class _PlainLines(logging.Formatter):
 @click.group(
     cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog=EXIT_CODES,
+    epilog=POINTER,
 )
 @click.version_option(package_name="singerlake")
 @click.option("-v", "--verbose", is_flag=True, help="Log what is done on the way.")
 def main(verbose: bool) -> None:
     """Look after a lake of raw Singer data.
 
-    ROOT is a folder, or any fsspec URL such as s3://bucket/lake. It may be left out where
-    $SINGERLAKE_ROOT tells it. `rebuild` and `vacuum` only tell what they would do, until they are
-    given --apply. `project` has --dry-run for that, and `check` mends nothing without --fix.
+    Commands take [ROOT] [TAP] [STREAM]. ROOT is a folder, or any fsspec URL such as
+    s3://bucket/lake. It may be left out where $SINGERLAKE_ROOT tells it. `rebuild` and `vacuum`
+    only tell what they would do, until they are given --apply. `project` has --dry-run for that,
+    and `check` mends nothing without --fix.
 
     \b
     Examples:

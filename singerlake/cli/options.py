@@ -9,16 +9,15 @@ from typing import Any, Literal
 
 import click
 
-from singerlake.cli.complete import complete_stream, complete_tap
-from singerlake.cli.exit_codes import EXIT_CODES
+from singerlake.cli.exit_codes import POINTER
 from singerlake.errors import ConfigError
 from singerlake.format import times
 from singerlake.lake import Snapshot
 
 
 def command() -> Callable[[Callable[..., Any]], click.Command]:
-    """As `click.command`, with the exit codes below the help."""
-    return click.command(epilog=EXIT_CODES)
+    """As `click.command`, with a pointer to the exit codes below the help."""
+    return click.command(epilog=POINTER)
 
 
 class Span(click.FloatRange):
@@ -39,18 +38,6 @@ class Span(click.FloatRange):
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Answer in JSON, for scripts.")
-tap_option = click.option(
-    "--tap", metavar="TAP_ID", shell_complete=complete_tap, help="Only this tap."
-)
-stream_option = click.option(
-    "--stream", metavar="NAME", shell_complete=complete_stream, help="Only streams of this name."
-)
-stream_of_tap_option = click.option(
-    "--stream",
-    metavar="NAME",
-    shell_complete=complete_stream,
-    help="Only this stream (with --tap).",
-)
 apply_option = click.option(
     "--apply", "apply", is_flag=True, help="Do it. Without this, only tell what would be done."
 )

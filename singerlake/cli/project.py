@@ -10,7 +10,6 @@ from typing import Any, cast
 import click
 from rich.text import Text
 
-from singerlake.cli.complete import complete_stream, complete_tap
 from singerlake.cli.console import number, print_json, print_table, size, table
 from singerlake.cli.failures import Failures
 from singerlake.cli.jobs import (
@@ -33,21 +32,11 @@ FORMATS = ("parquet", "csv", "avro", "orc", "json")
 
 
 @command()
-@root_arguments("out")
+@root_arguments("tap", optional=("stream",), former="out", several=True)
 @click.option(
-    "--tap",
-    required=True,
-    metavar="TAP_ID",
-    shell_complete=complete_tap,
-    help="The tap whose streams to publish.",
-)
-@click.option(
-    "--stream",
-    "streams",
-    multiple=True,
-    metavar="NAME",
-    shell_complete=complete_stream,
-    help="Only this stream (repeatable).",
+    "--out",
+    metavar="URL",
+    help="Where to publish: a folder or any fsspec URL. The word after ROOT, if not given.",
 )
 @click.option(
     "--format",
@@ -104,16 +93,16 @@ FORMATS = ("parquet", "csv", "avro", "orc", "json")
     "--out-storage-options",
     envvar="SINGERLAKE_OUT_STORAGE_OPTIONS",
     metavar="JSON|@FILE",
-    help="fsspec storage options of OUT; those of ROOT by default, where both are of one kind.",
+    help="fsspec storage options of --out; those of ROOT by default, where both are of one kind.",
 )
 @master_option
 @conf_option
 @json_option
 def project(
     root: Root,
-    out: str,
     tap: str,
-    streams: tuple[str, ...],
+    stream: tuple[str, ...],
+    out: str,
     file_format: str,
     mode: str,
     partition_by: tuple[str, ...],
@@ -131,18 +120,18 @@ def project(
 ) -> None:
     """Publish streams as typed files.
 
-    From the lake at ROOT to OUT, a folder or any fsspec URL. Publishes what was committed since the
-    last run, each record once; readers see a whole version, or the one before. `--mode current` is
-    the latest record of each key.
+    Those of a TAP, or one STREAM, from the lake at ROOT to --out. Publishes what was committed
+    since the last run, each record once; readers see a whole version, or the one before.
+    `--mode current` is the latest record of each key.
 
     \b
     Examples:
-      singerlake project ./lake ./tables --tap tap-github--meltano
-      singerlake project s3://bucket/lake s3://bucket/tables --tap tap-github--meltano \\
-        --stream issues --mode current --partition-by created_at:month --sort-by id
-      singerlake project ./lake ./tables --tap tap-github--meltano --dry-run
+      singerlake project ./lake tap-github--meltano --out ./tables
+      singerlake project s3://bucket/lake tap-github--meltano issues --out s3://bucket/tables \\
+        --mode current --partition-by created_at:month --sort-by id
+      singerlake project ./lake tap-github--meltano --out ./tables --dry-run
     """
-    names = list(streams) or [stream.name for stream in root.lake().tap(tap).streams()]
+    names = list(stream) or [one.name for one in root.lake().tap(tap).streams()]
     job = spark_module("project")
     settings = Settings(
         format=file_format,
@@ -172,7 +161,7 @@ def project(
                     spark, root.url, out, tap, name, settings, progress=bar, **given
                 )
             except UnknownStream:
-                if streams:
+                if stream:
                     raise
                 continue  # in the catalogue, and nothing was ever committed: nothing to publish
             done.append(asdict(result))

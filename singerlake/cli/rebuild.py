@@ -11,8 +11,6 @@ from singerlake.cli.options import (
     command,
     json_option,
     require_tap_with_stream,
-    stream_of_tap_option,
-    tap_option,
 )
 from singerlake.cli.progress import progress
 from singerlake.cli.root import Root, root_arguments
@@ -31,9 +29,7 @@ MEANINGS = {
 
 
 @command()
-@root_arguments()
-@tap_option
-@stream_of_tap_option
+@root_arguments(optional=("tap", "stream"))
 @apply_option
 @json_option
 def rebuild(root: Root, tap: str | None, stream: str | None, apply: bool, as_json: bool) -> None:
@@ -47,7 +43,7 @@ def rebuild(root: Root, tap: str | None, stream: str | None, apply: bool, as_jso
     Examples:
       singerlake rebuild ./lake
       singerlake rebuild ./lake --apply
-      singerlake rebuild ./lake --tap tap-github--meltano --stream issues --apply
+      singerlake rebuild ./lake tap-github--meltano issues --apply
     """
     require_tap_with_stream(tap, stream)
     store = root.lake().store

@@ -1,4 +1,4 @@
-"""The root: a lake's address on the command line, and how to reach it."""
+"""The words after a command: the lake's address, how to reach it, a tap and a stream."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import Any
 
 import click
 
-from singerlake.cli.complete import complete_word
+from singerlake.cli.complete import complete_stream, complete_tap, complete_word
 from singerlake.cli.place import in_place
 from singerlake.cli.storage_options import options_of
 from singerlake.lake import Lake, open_on
 from singerlake.store import Store, open_store
 
 Command = Callable[..., Any]
+Decorator = Callable[[Command], Command]
 
 STORAGE_OPTIONS = "SINGERLAKE_STORAGE_OPTIONS"
 """The variable of the environment that may hold them."""
@@ -37,36 +38,87 @@ class Root:
         return open_on(self.store())
 
 
-def root_arguments(*names: str, optional_tap: bool = False) -> Callable[[Command], Command]:
-    """`[ROOT]` and, after it, these arguments, with the options that say how to reach the store.
+def root_arguments(
+    *required: str, optional: tuple[str, ...] = (), former: str = "", several: bool = False
+) -> Decorator:
+    """`[ROOT] [TAP] [STREAM]`, as far as the command takes them, and `--tap` and `--stream`.
 
-    The command gets a `Root` as `root`, and the others by their names; `optional_tap` adds one
-    that it gets as `only`. ROOT may be left out where $SINGERLAKE_ROOT tells it: see `in_place`.
+    `required` and `optional` hold `tap` and `stream`, in this order. The command gets a `Root` as
+    `root`, and the others by their names, however they were given: see `in_place`. With `several`,
+    --stream is repeatable, and the command gets a tuple of streams. `former` names an option whose
+    value may also be the one word after ROOT, as it was in older versions.
     """
-    metavars = {name: name.upper() for name in names} | ({"only": "[TAP]"} if optional_tap else {})
-    every = tuple(metavars)
-    complete = complete_word(every)
+    names = (*required, *optional)
+    complete = complete_word(names)
 
     def decorate(command: Command) -> Command:
         @wraps(command)
         def run(
             *args: Any, storage_options: str | None, pairs: tuple[str, ...], **given: Any
         ) -> Any:
-            words = [given.pop(name) for name in ("root", *every)]
+            words = [given.pop(f"{name}_word") for name in ("root", *names)]
             typed = [word for word in words if word is not None]
-            url, *others = in_place(typed, every, last_is_optional=optional_tap)
-            root = Root(str(url), options_of(storage_options, pairs))
-            return command(*args, root=root, **dict(zip(every, others, strict=True)), **given)
+            by_option = {name for name in names if given[name] not in (None, ())}
+            if former and given[former] is None:
+                placed = in_place(typed, (former,), (former,))
+                _require(required, by_option)
+            else:
+                placed = in_place(typed, names, required, by_option)
+            root = Root(str(placed.pop("root")), options_of(storage_options, pairs))
+            given |= {name: word for name, word in placed.items() if word is not None}
+            if several and isinstance(given["stream"], str):
+                given["stream"] = (given["stream"],)
+            return command(*args, root=root, **given)
 
-        decorated = _storage_options(run)
-        for name, metavar in reversed([("root", "[ROOT]"), *metavars.items()]):
-            argument = click.argument(
-                name, required=False, metavar=metavar, shell_complete=complete
+        decorated = _storage_options(_by_option(names, required, several)(run))
+        for name in reversed(("root", *names)):
+            metavar = name.upper() if name in required else f"[{name.upper()}]"
+            word = click.argument(
+                f"{name}_word", required=False, metavar=metavar, shell_complete=complete
             )
-            decorated = argument(decorated)
+            decorated = word(decorated)
         return decorated
 
     return decorate
+
+
+def _require(required: tuple[str, ...], by_option: set[str]) -> None:
+    for name in required:
+        if name not in by_option:
+            raise click.UsageError(f"Missing option --{name}, or argument {name.upper()}.")
+
+
+def _by_option(names: tuple[str, ...], required: tuple[str, ...], several: bool) -> Decorator:
+    """--tap and --stream, for those who prefer to name them."""
+    alone = "tap" not in required and "stream" not in required
+    tap = click.option(
+        "--tap",
+        metavar="TAP",
+        shell_complete=complete_tap,
+        help="Only this tap, as TAP." if alone else "The tap, as TAP.",
+    )
+    stream = click.option(
+        "--stream",
+        metavar="STREAM",
+        multiple=several,
+        shell_complete=complete_stream,
+        help=_meaning_of_stream("stream" in required, several),
+    )
+
+    def decorate(command: Command) -> Command:
+        for name, option in (("stream", stream), ("tap", tap)):
+            command = option(command) if name in names else command
+        return command
+
+    return decorate
+
+
+def _meaning_of_stream(required: bool, several: bool) -> str:
+    if required:
+        return "The stream, as STREAM."
+    return (
+        "Only this stream, as STREAM (repeatable)." if several else "Only this stream, as STREAM."
+    )
 
 
 def _storage_options(command: Command) -> Command:

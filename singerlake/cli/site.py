@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from singerlake.cli.console import complain, plural, print_json, print_json_lines, say
-from singerlake.cli.exit_codes import EXIT_CODES
+from singerlake.cli.exit_codes import POINTER
 from singerlake.cli.name import shown
 from singerlake.cli.options import json_option
 from singerlake.cli.progress import progress
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-@click.group(epilog=EXIT_CODES)
+@click.group(epilog=POINTER)
 def site() -> None:
     """Make pages of a lake.
 
@@ -68,7 +68,7 @@ def page_options(command: Command) -> Command:
     return command
 
 
-@site.command(epilog=EXIT_CODES)
+@site.command(epilog=POINTER)
 @root_arguments()
 @click.option(
     "--out",
@@ -118,7 +118,7 @@ def build(
     )
 
 
-@site.command(epilog=EXIT_CODES)
+@site.command(epilog=POINTER)
 @root_arguments()
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to serve at.")
 @click.option(

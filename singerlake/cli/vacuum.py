@@ -21,8 +21,6 @@ from singerlake.cli.options import (
     command,
     json_option,
     require_tap_with_stream,
-    stream_of_tap_option,
-    tap_option,
 )
 from singerlake.cli.progress import counted, progress
 from singerlake.cli.root import Root, root_arguments
@@ -39,9 +37,7 @@ Job = Callable[[StreamKeys], VacuumReport]
 
 
 @command()
-@root_arguments()
-@tap_option
-@stream_of_tap_option
+@root_arguments(optional=("tap", "stream"))
 @click.option(
     "--target-mb",
     type=click.IntRange(min=1),
@@ -87,7 +83,7 @@ def vacuum(
     Examples:
       singerlake vacuum ./lake
       singerlake vacuum ./lake --apply --here
-      singerlake vacuum s3://bucket/lake --tap tap-github--meltano --apply --master spark://host:7077
+      singerlake vacuum s3://bucket/lake tap-github--meltano --apply --master spark://host:7077
       singerlake vacuum ./lake --purge --grace 24 --apply
     """
     require_tap_with_stream(tap, stream)

@@ -11,8 +11,6 @@ from singerlake.cli.options import (
     command,
     json_option,
     require_tap_with_stream,
-    stream_of_tap_option,
-    tap_option,
 )
 from singerlake.cli.progress import progress
 from singerlake.cli.report import print_report
@@ -21,9 +19,7 @@ from singerlake.lake import LockTimes
 
 
 @command()
-@root_arguments()
-@tap_option
-@stream_of_tap_option
+@root_arguments(optional=("tap", "stream"))
 @click.option(
     "--stale-after",
     default=LockTimes().stale_after,
@@ -54,7 +50,7 @@ def verify(
     \b
     Examples:
       singerlake verify s3://bucket/lake --master spark://host:7077
-      singerlake verify ./lake --tap tap-github--meltano --stream issues
+      singerlake verify ./lake tap-github--meltano issues
     """
     require_tap_with_stream(tap, stream)
     store = root.lake().store

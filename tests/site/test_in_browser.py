@@ -253,7 +253,7 @@ def test_no_text_leaves_its_card(opened: Opener, shop: Site, width: int, scripts
         page.goto(f"{shop.url}/{path}")
         if scripts:
             ages = page.locator("time.age")
-            ages.evaluate_all("(all, age) => all.forEach(one => one.textContent = age)", LONGEST_AGE)
+            ages.evaluate_all("(all, age) => all.map(one => one.textContent = age)", LONGEST_AGE)
         assert page.evaluate(OVERFLOWING) == [], path
 
 
