@@ -230,7 +230,8 @@ LONGEST_AGE = "59 minutes ago"
 OVERFLOWING = """() => {
   const found = [];
   for (const card of document.querySelectorAll(".tiles > div, .card")) {
-    const edge = card.getBoundingClientRect().right - parseFloat(getComputedStyle(card).paddingRight);
+    const padding = parseFloat(getComputedStyle(card).paddingRight);
+    const edge = card.getBoundingClientRect().right - padding;
     const texts = document.createTreeWalker(card, NodeFilter.SHOW_TEXT);
     while (texts.nextNode()) {
       const text = texts.currentNode, range = document.createRange();
