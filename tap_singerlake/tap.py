@@ -28,6 +28,7 @@ from singer_sdk.mapper import PluginMapper
 from singerlake.errors import ConfigError, SingerlakeError
 from singerlake.lake import Lake, open_on
 from singerlake.lake import Tap as LakeTap
+from singerlake.plugin.about import as_text
 from singerlake.plugin.config import from_environment, from_files, require_objects
 from singerlake.plugin.log import make_plain
 from singerlake.store import open_store
@@ -126,6 +127,13 @@ class TapSingerlake(Tap):
                 "stored: take it out"
             )
         return super()._validate_config(**kwargs)
+
+    @classmethod
+    def print_about(cls, output_format: str | None = None) -> None:
+        if output_format is None:
+            print(as_text(cls._get_about_info()))
+        else:
+            super().print_about(output_format)
 
     @classmethod
     def cb_config(cls, *arguments: Any) -> Any:

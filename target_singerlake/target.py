@@ -27,6 +27,7 @@ from singer_sdk.singerlib.encoding import GenericSingerReader
 from singerlake.errors import MissingKey, RecordBeforeSchema, SingerlakeError
 from singerlake.format import message
 from singerlake.lake import open_on
+from singerlake.plugin.about import as_text
 from singerlake.plugin.config import from_environment, from_files, require_objects
 from singerlake.plugin.log import make_plain
 from singerlake.store import open_store
@@ -169,6 +170,13 @@ class TargetSingerlake(Target):
 
     def _handle_max_record_age(self) -> None:
         """The landing commits by age itself."""
+
+    @classmethod
+    def print_about(cls, output_format: str | None = None) -> None:
+        if output_format is None:
+            print(as_text(cls._get_about_info()))
+        else:
+            super().print_about(output_format)
 
     @classmethod
     def cb_config(cls, *arguments: Any) -> Any:

@@ -84,6 +84,17 @@ def test_the_connection_test_reads_little(
     assert len(done.of("SCHEMA")) == 1
 
 
+@pytest.mark.parametrize("form", [[], ["--format=markdown"]])
+def test_about_describes_every_setting_to_people(form: list[str]) -> None:
+    about = [BIN / "tap-singerlake", "--about"]
+    done = subprocess.run([*about, *form], capture_output=True, check=True, text=True)
+    known = subprocess.run([*about, "--format=json"], capture_output=True, check=True)
+    text = " ".join(done.stdout.split())
+    for name, setting in json.loads(known.stdout)["settings"]["properties"].items():
+        assert name in text
+        assert " ".join(setting["description"].split()) in text
+
+
 def test_about_lists_exactly_the_settings(tmp_path: Path) -> None:
     done = subprocess.run(
         [BIN / "tap-singerlake", "--about", "--format=json"], capture_output=True, check=True

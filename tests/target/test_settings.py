@@ -76,6 +76,14 @@ def test_about_lists_every_setting_with_a_description(about: dict[str, Any]) -> 
     assert secret == {"storage_options", "batch_config"}
 
 
+@pytest.mark.parametrize("form", [[], ["--format=markdown"]])
+def test_about_describes_every_setting_to_people(about: dict[str, Any], form: list[str]) -> None:
+    text = " ".join(output("--about", *form).split())
+    for name, setting in about["settings"]["properties"].items():
+        assert name in text
+        assert " ".join(setting["description"].split()) in text
+
+
 def test_about_says_that_records_are_not_validated_and_why(about: dict[str, Any]) -> None:
     setting = about["settings"]["properties"]["validate_records"]
     assert setting["default"] is False
