@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from copy import deepcopy
+from functools import partial
 from types import FrameType
 from typing import Any, ClassVar
 
@@ -31,6 +32,7 @@ from singerlake.lake import Tap as LakeTap
 from singerlake.plugin.about import as_text
 from singerlake.plugin.config import from_environment, from_files, require_objects
 from singerlake.plugin.log import make_plain
+from singerlake.plugin.signals import heed_hangup
 from singerlake.store import open_store
 from tap_singerlake import inputs, settings
 from tap_singerlake.output import WholeLines
@@ -147,8 +149,13 @@ class TapSingerlake(Tap):
         properties = cls.config_jsonschema["properties"]
         return from_environment(properties, cls._env_var_prefix, parse_environment_config)
 
+    def _setup_signal_handlers(self) -> None:
+        """SIGTERM and SIGINT as the SDK does, and SIGHUP."""
+        super()._setup_signal_handlers()
+        heed_hangup(self._handle_termination)
+
     def _handle_termination(self, signum: int, frame: FrameType | None) -> None:
-        """On SIGTERM and SIGINT end with the STATE, behind the line that is being written.
+        """On a signal end with the STATE, behind the line that is being written.
 
         At once on a second signal, which is an alarm where nobody takes that line.
         """
@@ -160,13 +167,13 @@ class TapSingerlake(Tap):
         self.logger.info("Signal %d: stopping", signum)
         signal.signal(signal.SIGALRM, self._handle_termination)
         signal.alarm(PATIENCE)
-        self.message_writer.between_lines(self._stop)
+        self.message_writer.between_lines(partial(self._stop, signum))
 
-    def _stop(self) -> None:
+    def _stop(self, signum: int) -> None:
         # Before the state is loaded there is none to pass on: an empty one would replace it.
         if self.state:
             self.state_writer.write_state(self.state)
-        sys.exit(0)
+        sys.exit(128 + signum)
 
     def _source(self) -> LakeTap:
         """The tap whose data is replayed: the one that is set, or the only one there is."""

@@ -6,66 +6,72 @@ import logging
 import os
 import sys
 import time
-from collections import deque
 
 from singerlake.errors import ConfigError
-from singerlake.lake import Flush, Writer
+from singerlake.lake import Writer
 from singerlake.plugin.output import send
+from target_singerlake.held_states import HeldStates
 
 PROGRESS_EVERY = 30.0
 """Seconds between two progress lines in the log."""
 
 
 class Landing:
-    """Wraps a writer with what a Singer target owes: STATE in order, and word of progress."""
+    """Wraps a writer with what a Singer target owes: STATE in order, and reports of progress."""
 
     def __init__(self, writer: Writer, commit_interval: float, log: logging.Logger) -> None:
         self.writer = writer
+        self.last_state: bytes | None = None
+        """The value of the STATE message that came last, an empty one too."""
+        self.covered = True
+        """Whether no stored message came after the last STATE, or none at all."""
         self._interval = commit_interval
         self._log = log
-        self._state: bytes | None = None
+        self._held = HeldStates()
         self._emitted: bytes | None = None
-        self._flushes: deque[tuple[Flush, bytes | None]] = deque()
+        self._settled = -1
         self._flushed_at = self._told_at = self._started = time.monotonic()
-        self._records = self._raw_bytes = self._files = self._file_bytes = 0
+        self._records = self._raw_bytes = 0
         self._streams: set[str] = set()
         self._closed = False
 
     def count(self, stream: str, records: int, raw_bytes: int) -> None:
-        """Note what the writer was given, for the log."""
+        """Note what the writer was given: for the log, and to know what no STATE covers yet."""
         self._streams.add(stream)
         self._records += records
         self._raw_bytes += raw_bytes
+        self.covered = False
 
     def state(self, value: bytes) -> None:
         """Take a STATE message's value: it covers everything that came before it.
 
-        An empty one says nothing, and would make Meltano forget the state it has.
+        An empty STATE says nothing, and would make Meltano forget the state it has.
         """
+        self.last_state, self.covered = value, True
         if b"".join(value.split()) not in (b"{}", b"null"):
-            self._state = value
+            self._held.add(self.writer.pending.newest, value)
+            self._settled = -1  # this state may be due already
 
     def tick(self) -> None:
-        """Called often: passes on STATE that is due, commits by age, tells of progress."""
-        self._pass_on(wait=False)
+        """Called often: passes on STATE that is due, commits by age, reports progress."""
+        self._pass_on()
+        self.writer.pending.require_success()
         now = time.monotonic()
         if now - self._flushed_at >= self._interval:
-            self.flush()
+            self.writer.flush()
+            self._flushed_at = now
         if now - self._told_at >= PROGRESS_EVERY:
             self._tell("Landing")
-
-    def flush(self) -> None:
-        """Commit everything in the background; its STATE follows when it is done."""
-        self._flushes.append((self.writer.flush(), self._state))
-        self._flushed_at = time.monotonic()
 
     def finish(self) -> None:
         """Commit everything, pass on the last STATE, and close."""
         if self._closed:
             return
         try:
-            self.flush()
-            self._pass_on(wait=True)
+            try:
+                self.writer.commit()
+            finally:
+                self._pass_on()
             self._tell("Landed")
         finally:
             self.close()
@@ -76,16 +82,16 @@ class Landing:
             self._closed = True
             self.writer.close()
 
-    def _pass_on(self, wait: bool) -> None:
-        """In the order of the commits: a later one that is quicker waits for its turn."""
-        while self._flushes and (wait or self._flushes[0][0].done()):
-            flush, state = self._flushes.popleft()
-            files = flush.result()
-            self._files += len(files)
-            self._file_bytes += sum(file.bytes for file in files)
-            if state is not None and state != self._emitted:
-                self._emitted = state
-                _emit(state, self._log)
+    def _pass_on(self) -> None:
+        """The newest STATE whose records are all committed, whatever closed their files."""
+        settled = self.writer.pending.settle()
+        if settled == self._settled:
+            return
+        self._settled = settled
+        state = self._held.due(self.writer.pending.numbers)
+        if state is not None and state != self._emitted:
+            self._emitted = state
+            _emit(state, self._log)
 
     def _tell(self, what: str) -> None:
         self._told_at = time.monotonic()
@@ -97,8 +103,8 @@ class Landing:
             len(self._streams),
             self._raw_bytes / 1e6,
             seconds,
-            self._files,
-            self._file_bytes / 1e6,
+            self.writer.pending.files,
+            self.writer.pending.bytes / 1e6,
         )
 
 

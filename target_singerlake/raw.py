@@ -146,6 +146,7 @@ class RawIntake:
             elif envelope.type == "ACTIVATE_VERSION":
                 require_version(line)
                 self._landing.writer.write(line)
+                self._landing.count(envelope.stream, 0, len(line) + 1)
             elif envelope.type == "RECORD":
                 self._landing.writer.write(line)
                 self._count(envelope.stream, 1, len(line) + 1)

@@ -52,7 +52,9 @@ class LakeSink(RecordSink):
             "stream": self.stream_name,
             "version": new_version,
         }
-        self._landing.writer.write(serialized(envelope))
+        line = serialized(envelope)
+        self._landing.writer.write(line)
+        self._landing.count(self.stream_name, 0, len(line) + 1)
 
     def _validate_and_parse(self, record: dict[str, Any]) -> dict[str, Any]:
         """Validate as the SDK does, where that is set; the error tells no value of the record.

@@ -30,6 +30,7 @@ from singerlake.lake import open_on
 from singerlake.plugin.about import as_text
 from singerlake.plugin.config import from_environment, from_files, require_objects
 from singerlake.plugin.log import make_plain
+from singerlake.plugin.signals import heed_hangup
 from singerlake.store import open_store
 from target_singerlake import batch, settings
 from target_singerlake.blocks import Endless, blocks
@@ -61,8 +62,8 @@ class TargetSingerlake(Target):
         TargetCapabilities.VALIDATE_RECORDS,
     ]
 
-    stopped = False
-    """A signal came. Of the class, because the handler may run before an instance is made."""
+    stopped_by: int | None = None
+    """The signal that came. Of the class: the handler may run before the instance is made."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -104,7 +105,7 @@ class TargetSingerlake(Target):
         else:
             intake = RawIntake(self.landing, parameters, self._pause, self.logger)
         try:
-            for block in blocks(source, lambda: self.stopped):
+            for block in blocks(source, lambda: self.stopped_by is not None):
                 if block:
                     intake.take(block)
                 self.landing.tick()
@@ -125,26 +126,34 @@ class TargetSingerlake(Target):
 
     def _pause(self) -> None:
         """What is done between two blocks, inside of a message that may take long."""
-        if self.stopped:
+        if self.stopped_by is not None:
             raise _Stopped
         self.landing.tick()
 
     def process_endofpipe(self) -> None:
-        """Commit what is left, and pass on the last STATE."""
+        """Commit what is left, and pass on the last STATE. After a signal, exit as stopped."""
         self.landing.finish()
         super().process_endofpipe()
+        if self.stopped_by is not None:
+            # The tap may have died of the same signal: the end of its input is no success then.
+            sys.exit(128 + self.stopped_by)
+
+    def _setup_signal_handlers(self) -> None:
+        """SIGTERM and SIGINT as the SDK does, and SIGHUP."""
+        super()._setup_signal_handlers()
+        heed_hangup(self._handle_termination)
 
     def _handle_termination(self, signum: int, frame: FrameType | None) -> None:
-        """On SIGTERM and SIGINT end the input here: what came is committed as at its end.
+        """On a signal end the input here: what came is committed as at its end.
 
         Nothing is committed inside the handler, which may have interrupted the writer.
         """
-        if self.stopped:
+        if self.stopped_by is not None:
             self.logger.warning("Signal %d again: stopping at once", signum)
             # Not by an exception: Python would wait for uploads that hang.
             os._exit(128 + signum)
         self.logger.info("Signal %d: committing what has come, then stopping", signum)
-        self.stopped = True
+        self.stopped_by = signum
 
     def _validate_config(self, **kwargs: Any) -> list[str]:
         """Checks first what holds secrets: where it is wrong, the SDK would quote it."""

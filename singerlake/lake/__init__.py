@@ -3,13 +3,14 @@
 from singerlake.lake.check import check
 from singerlake.lake.finding import CheckReport, Finding, Level
 from singerlake.lake.lake import Lake, Stream, Tap, open_lake, open_on
+from singerlake.lake.lane import Flush
 from singerlake.lake.lock import LockTimes
 from singerlake.lake.log import Selection
 from singerlake.lake.rebuild import rebuild
 from singerlake.lake.rebuild_report import RebuildReport
 from singerlake.lake.runs import Run, newest_complete
 from singerlake.lake.snapshot import Bookmark, Snapshot
-from singerlake.lake.writer import Flush, Writer, WriterOptions
+from singerlake.lake.writer import Writer, WriterOptions
 
 __all__ = [
     "Bookmark",

@@ -17,7 +17,7 @@ import socket
 import threading
 import uuid
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,8 +35,9 @@ from singerlake.format.origin import Origin
 from singerlake.format.schema import Schema
 from singerlake.lake import clock, commit, upload
 from singerlake.lake.collision import require_one_schema
+from singerlake.lake.lane import Flush, Lane
 from singerlake.lake.lock import LockTimes
-from singerlake.lake.log import Head
+from singerlake.lake.pending import Pending
 from singerlake.lake.registration import register
 from singerlake.lake.spool import (
     CHUNK,
@@ -79,41 +80,6 @@ class WriterOptions:
                 raise ConfigError(f"{name} is {value}: expected 1 or more")
 
 
-@dataclass
-class _Lane:
-    """One stream on its way to the store: the file that is open, and the commits behind it."""
-
-    keys: StreamKeys
-    line: bytes
-    schema: Schema
-    schema_hash: str
-    decoder: RecordDecoder
-    open: OpenFile | None = None
-    head: Head | None = None
-    tail: Future[tuple[File, ...]] | None = None
-
-
-@dataclass(frozen=True)
-class Flush:
-    """Everything that was written before `Writer.flush`, on its way to the store."""
-
-    _before: tuple[Future[Any], ...]
-    _commits: tuple[Future[tuple[File, ...]], ...]
-
-    def done(self) -> bool:
-        return all(work.done() for work in (*self._before, *self._commits))
-
-    def result(self) -> tuple[File, ...]:
-        """Wait until it is committed, and all that came before; raises what stopped any of it.
-
-        Returns the files since the flush before.
-        """
-        wait((*self._before, *self._commits))
-        for work in self._before:
-            work.result()
-        return tuple(file for landing in self._commits for file in landing.result())
-
-
 class Writer:
     """Writes the streams of one tap in one run. Use from one thread."""
 
@@ -125,8 +91,10 @@ class Writer:
         self.run_id = run_id
         _require_short(run_id)
         self._store, self._tap_id = store, tap_id
-        self._lanes: dict[str, _Lane] = {}
+        self._lanes: dict[str, Lane] = {}
         self._unregistered: dict[str, Entry] = {}
+        self._registering = 0
+        self.pending = Pending()
         self._registration: Future[None] | None = None
         self._commits: list[Future[tuple[File, ...]]] = []
         self._failure: BaseException | None = None
@@ -178,7 +146,7 @@ class Writer:
             escape(stream)  # refuses a name that no path can hold, before any record is taken
             keys = StreamKeys(self._tap_id, stream)
             decoder = self._decoder(stream, schema)
-            lane = self._lanes[stream] = _Lane(keys, line, schema, schema_hash, decoder)
+            lane = self._lanes[stream] = Lane(keys, line, schema, schema_hash, decoder)
         elif lane.schema_hash == schema_hash:
             require_one_schema(lane.keys, schema_hash, lane.schema, schema)
             lane.line = line
@@ -187,6 +155,8 @@ class Writer:
             self._close(lane)
             lane.line, lane.schema, lane.schema_hash = line, schema, schema_hash
             lane.decoder = self._decoder(stream, schema)
+        if not self._unregistered:
+            self._registering = self.pending.begin()
         self._unregistered[stream] = catalogue.entry(stream, schema)
 
     def append(self, stream: str, lines: bytes, summary: Summary) -> None:
@@ -267,7 +237,7 @@ class Writer:
         finally:
             self.close()
 
-    def _lane(self, stream: str) -> _Lane:
+    def _lane(self, stream: str) -> Lane:
         try:
             return self._lanes[stream]
         except KeyError:
@@ -287,7 +257,7 @@ class Writer:
                 "expected a value for each of its key properties"
             )
 
-    def _open(self, lane: _Lane) -> OpenFile:
+    def _open(self, lane: Lane) -> OpenFile:
         self._opened_files += 1
         origin = Origin(self.writer_id, self.run_id, self._opened_files)
         spool = Spool(
@@ -296,6 +266,7 @@ class Writer:
             lane.line + b"\n",
             origin,
         )
+        lane.number = self.pending.begin()
         lane.open = OpenFile(lane.keys.stream, lane.schema, lane.schema_hash, spool, clock.now())
         return lane.open
 
@@ -329,7 +300,7 @@ class Writer:
             most is not None and file.summary.records >= most
         )
 
-    def _close(self, lane: _Lane) -> None:
+    def _close(self, lane: Lane) -> None:
         """End the open file, and have it committed behind the stream's earlier ones."""
         file, lane.open = lane.open, None
         if file is None:
@@ -342,10 +313,11 @@ class Writer:
             lane.tail.add_done_callback(self._settled)
             lane.tail.add_done_callback(lambda _: self._room.release())
             self._commits.append(lane.tail)
+            self.pending.submit(lane.number, lane.tail)
 
     def _land(
         self,
-        lane: _Lane,
+        lane: Lane,
         file: OpenFile,
         before: Future[tuple[File, ...]] | None,
         registration: Future[None] | None,
@@ -380,6 +352,7 @@ class Writer:
                 register, self._store, self._tap_id, entries, self._registration
             )
             self._registration.add_done_callback(self._settled)
+            self.pending.submit(self._registering, self._registration)
 
 
 def _require_short(run_id: str) -> None:

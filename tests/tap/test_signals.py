@@ -43,9 +43,12 @@ def test_a_closed_stdout_is_told_in_one_line(root: Path, tmp_path: Path) -> None
     assert b"Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    ("number", "unbuffered"),
+    [(signal.SIGTERM, ""), (signal.SIGTERM, "1"), (signal.SIGINT, ""), (signal.SIGHUP, "")],
+)
 def test_a_signal_ends_it_at_the_end_of_a_line_with_the_state(
-    tmp_path: Path, unbuffered: str
+    tmp_path: Path, number: signal.Signals, unbuffered: str
 ) -> None:
     root = tmp_path / "lake"
     wide = [schema(), *(record(n % 3000, name="x" * 500) for n in range(5000))]
@@ -58,9 +61,9 @@ def test_a_signal_ends_it_at_the_end_of_a_line_with_the_state(
     )
     assert tap.stdout is not None
     printed = tap.stdout.read(100_000)
-    tap.terminate()
+    tap.send_signal(number)
     rest, log = tap.communicate()
-    assert tap.returncode == 0
+    assert tap.returncode == 128 + number
     assert b"Traceback" not in log
     messages = [json.loads(line) for line in (printed + rest).splitlines()]
     states = [message["value"] for message in messages if message["type"] == "STATE"]
@@ -108,5 +111,5 @@ def test_a_signal_before_the_state_is_loaded_does_not_empty_it(
     land_numbers(root, 1)
     tap = TapSingerlake(config=config(root))
     with pytest.raises(SystemExit):
-        tap._stop()
+        tap._stop(signal.SIGTERM)
     assert capsys.readouterr().out == ""

@@ -91,7 +91,7 @@ def _signal_handlers_kept() -> Iterator[None]:
     """The SDK takes Ctrl-C for itself, which is pytest's."""
     handlers = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
     handlers[signal.SIGINT] = signal.default_int_handler
-    handlers[signal.SIGTERM] = signal.SIG_DFL
+    handlers[signal.SIGTERM] = handlers[signal.SIGHUP] = signal.SIG_DFL
     try:
         yield
     finally:

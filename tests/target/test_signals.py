@@ -46,8 +46,8 @@ def path(request: pytest.FixtureRequest) -> dict[str, Any]:
     return PATHS[request.param]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_commits_what_came_and_prints_the_last_state(
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_commits_what_came_prints_the_last_state_and_exits_as_stopped(
     number: signal.Signals, path: dict[str, Any], tmp_path: Path
 ) -> None:
     with started(tmp_path, commit_interval_seconds=3600, **path) as running:
@@ -58,7 +58,7 @@ def test_a_signal_commits_what_came_and_prints_the_last_state(
         _wait_until_read(running.input.fileno())
         running.process.send_signal(number)
         outcome = running.wait()
-    assert outcome.code == 0, outcome.log
+    assert outcome.code == 128 + number, outcome.log
     assert [json.loads(each) for each in outcome.states] == [{"at": 2}]
     assert numbers(tmp_path, "s") == [1, 2, 3]
     assert "Traceback" not in outcome.log
@@ -97,6 +97,7 @@ def test_a_second_signal_stops_at_once_though_the_store_hangs(
 
 
 def test_a_signal_during_the_last_commit_does_not_disturb_it(tmp_path: Path) -> None:
+    """It is a stop all the same: the tap may have died of the same signal a moment before."""
     slow = SLOW_COMMIT.replace("3600", "1")
     with started(tmp_path, command=patched(slow)) as running:
         running.send(schema("s"), record("s", 1), state({"at": 1}))
@@ -104,8 +105,19 @@ def test_a_signal_during_the_last_commit_does_not_disturb_it(tmp_path: Path) -> 
         assert running.next_state() == b"uploading"
         running.process.send_signal(signal.SIGTERM)
         outcome = running.wait()
-    assert (outcome.code, outcome.states) == (0, [b'{"at": 1}']), outcome.log
+    stopped = 128 + signal.SIGTERM
+    assert (outcome.code, outcome.states) == (stopped, [b'{"at": 1}']), outcome.log
     assert numbers(tmp_path, "s") == [1]
+
+
+def test_a_hangup_that_nohup_has_ignored_stops_nothing(tmp_path: Path) -> None:
+    with started(tmp_path, command=shell('trap "" HUP; exec "$@"')) as running:
+        running.send(schema("s"), record("s", 1), state({"at": 1}))
+        running.wait_for_log("Landing")
+        running.process.send_signal(signal.SIGHUP)
+        running.send(record("s", 2), state({"at": 2}))
+        outcome = running.end()
+    assert (outcome.code, outcome.states) == (0, [b'{"at": 2}']), outcome.log
 
 
 def test_a_broken_stdout_is_not_a_lost_commit(tmp_path: Path, path: dict[str, Any]) -> None:
@@ -157,7 +169,10 @@ def test_a_signal_while_the_target_is_made_is_heeded(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(TargetSingerlake, "setup_mapper", interrupted)
     config = {"lake_root": "memory://interrupted", "tap_id": TAP_ID}
     source = io.BytesIO(text([schema("s"), record("s", 1), state({"at": 1})]))
-    assert listen(TargetSingerlake(config=config), source) == []
+    with pytest.raises(SystemExit) as end:
+        listen(TargetSingerlake(config=config), source)
+    assert end.value.code == 128 + signal.SIGTERM
+    assert source.tell() == 0
 
 
 def test_a_tap_that_dies_leaves_what_came_committed(tmp_path: Path) -> None:

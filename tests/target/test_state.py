@@ -141,7 +141,8 @@ def test_no_state_comes_out_after_a_commit_in_the_background_was_refused(
         """Goes on once what was flushed by now has come to its end."""
         if len(source._chunks) < len(chunks):
             deadline = time.monotonic() + 60
-            while not all(flush.done() for flush, _ in target.landing._flushes):
+            submitted = target.landing.writer.pending._submitted
+            while not all(work.done() for work in submitted.values()):
                 assert time.monotonic() < deadline
                 time.sleep(0.001)
 

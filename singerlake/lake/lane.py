@@ -1,0 +1,53 @@
+"""One stream on its way to the store, and the commits of several."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, wait
+from dataclasses import dataclass
+from typing import Any
+
+from singerlake.format.block import RecordDecoder
+from singerlake.format.keys import StreamKeys
+from singerlake.format.manifest import File
+from singerlake.format.schema import Schema
+from singerlake.lake.log import Head
+from singerlake.lake.spool import OpenFile
+
+
+@dataclass
+class Lane:
+    """One stream on its way to the store: the file that is open, and the commits behind it.
+
+    `number` is that of the open file among the writer's pending work.
+    """
+
+    keys: StreamKeys
+    line: bytes
+    schema: Schema
+    schema_hash: str
+    decoder: RecordDecoder
+    open: OpenFile | None = None
+    number: int = 0
+    head: Head | None = None
+    tail: Future[tuple[File, ...]] | None = None
+
+
+@dataclass(frozen=True)
+class Flush:
+    """Everything that was written before `Writer.flush`, on its way to the store."""
+
+    _before: tuple[Future[Any], ...]
+    _commits: tuple[Future[tuple[File, ...]], ...]
+
+    def done(self) -> bool:
+        return all(work.done() for work in (*self._before, *self._commits))
+
+    def result(self) -> tuple[File, ...]:
+        """Wait until it is committed, and all that came before; raises what stopped any of it.
+
+        Returns the files since the flush before.
+        """
+        wait((*self._before, *self._commits))
+        for work in self._before:
+            work.result()
+        return tuple(file for landing in self._commits for file in landing.result())
