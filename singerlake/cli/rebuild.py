@@ -22,7 +22,7 @@ MEANINGS = {
     "adopted": "was in no manifest, and is adopted",
     "gone": "is in the manifest, and not there: its sequence number becomes a gap",
     "changed": "is not what the manifest says, which is set right",
-    "skipped": "is left out: no readable Singer file",
+    "skipped": "is left out: it cannot be read",
     "renumbered": "gets new sequence numbers: bookmarks of its old log will be refused",
     "set_aside": "is a copy of a document that could not be read",
 }

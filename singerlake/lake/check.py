@@ -17,6 +17,7 @@ from singerlake.lake.finding import CheckReport, Finding, Level
 from singerlake.lake.inventory import Inventory, StreamInventory
 from singerlake.lake.lock import LockTimes
 from singerlake.lake.parallel import Progress, Steps, no_progress
+from singerlake.lake.runs.check import check_runs
 from singerlake.store import Store, Stored
 
 DEFAULT_TIMES = LockTimes()
@@ -61,6 +62,8 @@ def check(
     for findings in examine(store, examinations):
         steps.step()
         report.findings += findings
+    for one in found.runs.values():
+        report.findings += check_runs(store, one)
     if stream is None:
         report.findings += _catalogues(store, found)
         report.findings += _lake_document(store, found)

@@ -11,10 +11,12 @@ from datetime import timedelta
 
 from singerlake.errors import Changed
 from singerlake.format import keys as key_names
+from singerlake.format.keys import RunKeys
 from singerlake.lake import commit, examined, log, merge, orphan_segments, rebuild, repair, retired
 from singerlake.lake.finding import Finding
 from singerlake.lake.inventory import Inventory, StreamInventory
 from singerlake.lake.lock import LockTimes
+from singerlake.lake.runs import mending
 from singerlake.lake.writer import new_writer_id
 from singerlake.store import Store, Stored
 
@@ -35,6 +37,8 @@ def fix(
     done: list[str] = []
     for one in found.streams.values():
         done += _fix_stream(store, one, keys, times)
+    for tap_id in sorted(found.runs):
+        done += _fix_runs(store, RunKeys(tap_id), keys, times)
     done += _fix_catalogues(store, found, keys)
     if codes & {"lake-document-missing", "lake-document-corrupt", "lake-document-tap"}:
         copies = repair.repair_lake_document(store, found)
@@ -69,6 +73,22 @@ def _fix_stream(
         # So that no sleeping writer's put can name one.
         head = commit.touch(store, keys, new_writer_id(), times)
         removed = orphan_segments.remove(store, keys, listed, head.manifest)
+        done.append(f"removed {removed} segments that nothing names from {keys.folder}")
+    return done
+
+
+def _fix_runs(store: Store, keys: RunKeys, wrong: set[str], times: LockTimes) -> list[str]:
+    mine = {key for key in wrong if key.startswith(f"{keys.folder}/")}
+    segments = {key for key in mine if key.startswith(keys.under("_segments/"))}
+    done = []
+    if mine - segments:
+        mended = mending.rebuild(store, keys, times)
+        if mended.renumbered:
+            done.append(f"made {keys.log} again, with {mended.rows} rows")
+        elif mended.added:
+            done.append(f"added {mended.added} rows to {keys.log}")
+    if segments:
+        removed = mending.remove_orphan_segments(store, keys, times)
         done.append(f"removed {removed} segments that nothing names from {keys.folder}")
     return done
 

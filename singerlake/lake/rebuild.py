@@ -9,10 +9,8 @@ one are refused rather than misread.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import msgspec
 
@@ -29,7 +27,7 @@ from singerlake.errors import (
 from singerlake.format import catalogue
 from singerlake.format import manifest as manifests
 from singerlake.format.catalogue import Entry
-from singerlake.format.keys import StreamKeys
+from singerlake.format.keys import RunKeys, StreamKeys
 from singerlake.format.manifest import File, Gap, Manifest, Segment, Version
 from singerlake.format.schema import Schema
 from singerlake.lake import (
@@ -38,17 +36,18 @@ from singerlake.lake import (
     inventory,
     log,
     merge,
+    newer_formats,
     orphan_segments,
-    registry,
     repair,
     retired,
     uploads,
 )
 from singerlake.lake.examined import Examined
-from singerlake.lake.inventory import Inventory, ListedFile, StreamInventory
+from singerlake.lake.inventory import ListedFile, StreamInventory
 from singerlake.lake.parallel import Progress, Steps, in_parallel, no_progress
 from singerlake.lake.rebuild_report import RebuildReport
 from singerlake.lake.retired import Alone
+from singerlake.lake.runs import mending
 from singerlake.lake.writer import new_writer_id
 from singerlake.store import Store
 
@@ -63,7 +62,7 @@ def rebuild(
 ) -> RebuildReport:
     """Make the metadata of the lake, of one tap, or of one stream again."""
     found = inventory.take_known(store, tap_id, stream)
-    _refuse_newer_formats(store, found)
+    newer_formats.refuse(store, found)
     steps = Steps(progress, found.file_count())
     report = RebuildReport(taps=len(found.tap_ids()))
     entries: dict[str, dict[str, Entry]] = {tap: {} for tap in found.tap_ids()}
@@ -73,24 +72,18 @@ def rebuild(
         if schema is not None:
             name = one.keys.stream
             entries[one.keys.tap_id][name] = catalogue.entry(name, schema)
+    for tap in sorted(found.runs):
+        report.add(_run_log(store, RunKeys(tap)))
     for tap, known in entries.items():
         report.set_aside += repair.repair_catalogue(store, tap, known)
     report.set_aside += repair.repair_lake_document(store, found)
     return report
 
 
-def _refuse_newer_formats(store: Store, found: Inventory) -> None:
-    """Raises `UnsupportedFormat` before anything is written; what is damaged is our business."""
-
-    def read(look: Callable[[], object]) -> None:
-        with suppress(NotFound, CorruptDocument):
-            look()
-
-    looks: list[Callable[[], object]] = [partial(registry.read_lake_document, store)]
-    looks += [partial(registry.read_catalogue, store, tap) for tap in found.tap_ids()]
-    looks += [partial(log.read_head, store, keys) for keys in found.streams]
-    for _ in in_parallel(read, looks):
-        pass
+def _run_log(store: Store, keys: RunKeys) -> RebuildReport:
+    mended = mending.rebuild(store, keys)
+    renumbered = [keys.folder] if mended.renumbered else []
+    return RebuildReport(runs=mended.rows, renumbered=renumbered, skipped=list(mended.skipped))
 
 
 def rebuild_stream(

@@ -11,7 +11,8 @@ class RebuildReport:
 
     `adopted`: files that no manifest named, and now one does; `gone`: files that were named
     and are not there; `changed`: files that are not what the manifest said; `skipped`: files that
-    are no readable Singer files; `renumbered`: streams whose sequence numbers are new;
+    are no readable Singer files, and unreadable documents of runs; `renumbered`: streams whose
+    sequence numbers are new, and folders of runs whose numbers are; `runs`: rows of run logs;
     `set_aside`: copies of documents that could not be read.
     """
 
@@ -19,6 +20,7 @@ class RebuildReport:
     streams: int = 0
     files: int = 0
     records: int = 0
+    runs: int = 0
     adopted: list[str] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)

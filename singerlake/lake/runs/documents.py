@@ -45,16 +45,28 @@ def read(store: Store, keys: RunKeys, name: str) -> tuple[RunDocument, str]:
     return run, stored.version
 
 
+def read_each(
+    store: Store, keys: RunKeys, names: Iterable[str]
+) -> Iterator[tuple[str, RunDocument | CorruptDocument]]:
+    """Each document that is there, or what is wrong with it, in the order of the names."""
+
+    def look(name: str) -> tuple[str, RunDocument | CorruptDocument | None]:
+        try:
+            return name, read(store, keys, name)[0]
+        except NotFound:
+            return name, None
+        except CorruptDocument as error:
+            return name, error
+
+    for name, found in in_parallel(look, names):
+        if found is not None:
+            yield name, found
+
+
 def read_all(store: Store, keys: RunKeys, names: Iterable[str]) -> list[RunDocument]:
     """The documents that are there and can be read, in the order of the names."""
-
-    def readable(name: str) -> RunDocument | None:
-        try:
-            return read(store, keys, name)[0]
-        except (NotFound, CorruptDocument):
-            return None
-
-    return [run for run in in_parallel(readable, names) if run is not None]
+    found = read_each(store, keys, names)
+    return [run for _, run in found if isinstance(run, RunDocument)]
 
 
 def names(store: Store, keys: RunKeys, after: str = "") -> Iterator[str]:

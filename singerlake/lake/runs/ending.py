@@ -64,16 +64,17 @@ def append(
 ) -> Head:
     """Add rows for runs that have none in `head`, each once, whatever the store answers.
 
-    A run is known by its run id and its writer id. Other processes may add its row as well: they
-    can only have done so behind `head`.
+    A run is known by its run id and its writer id, a correction also by the id of its mark. Other
+    processes may add the row as well: they can only have done so behind `head`.
     """
-    wanted = {run.identity: run for run in runs}
+    wanted = {(run.identity, run.mark and run.mark.id): run for run in runs}
     before = head.log
 
     def update(now: Head) -> RunLog | None:
         after = before.last_number if now.log.log_id == before.log_id else 0
-        there = {row.identity for row in logs.rows(store, keys, now.log, after)}
-        missing = [run for identity, run in wanted.items() if identity not in there]
+        rows = logs.rows(store, keys, now.log, after)
+        there = {(row.identity, row.mark and row.mark.id) for row in rows}
+        missing = [run for known, run in wanted.items() if known not in there]
         return run_log.append(now.log, missing, logs.new_commit_id()) if missing else None
 
     return change(store, keys, head, update, times)
