@@ -25,6 +25,8 @@ from singerlake.format import (
     lock_record,
     manifest,
     message,
+    run,
+    run_log,
     singer_file,
     times,
 )
@@ -206,17 +208,27 @@ def test_the_lock_is_written_as_shown() -> None:
 
 
 def test_the_findings_are_those_of_check() -> None:
-    sources = (ROOT / "singerlake" / "lake").glob("check*.py")
+    sources = (ROOT / "singerlake" / "lake").glob("**/check*.py")
     text = "".join(path.read_text(encoding="utf-8") for path in sources)
     kinds = (
         "manifest|segment|merge|sequence|file|name|"
-        "stream|schema|catalogue|lake-document|orphan|stale|foreign"
+        "stream|schema|catalogue|lake-document|orphan|stale|foreign|run-log|run"
     )
     found = set(re.findall(rf'"((?:{kinds})-[a-z]+)"', text))
     assert {row[0] for row in rows("findings")} == found | {"lock"}
 
 
+def test_a_run_is_written_as_shown() -> None:
+    shown = run.decode(compact("run"), "spec.md")
+    assert f"`{shown.name}`" in SPEC
+    assert run.encode(shown) == compact("run")
+    log = run_log.decode(compact("run-log"), "spec.md")
+    assert log.rows == (run_log.row_of(shown, 1),)
+    assert run_log.encode(log) == compact("run-log")
+
+
 def test_sealing_is_as_described() -> None:
+    assert run_log.FAN_OUT == 50
     assert manifest.FAN_OUT == 100
     assert keys.LONGEST_SEGMENT == 180
     assert document.VERSION == 1
