@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from singerlake.errors import UnknownStream
+from singerlake.format.keys import escape
+from singerlake.lake.registry import names_in
 from singerlake.projection.document import Published, PublishedKeys
 from singerlake.projection.publication import read_published_head
 from singerlake.store import Store, open_store
@@ -37,3 +39,12 @@ def require_published(store: Store, keys: PublishedKeys) -> Published:
             "`singerlake project` does that"
         )
     return version
+
+
+def published_streams(store: Store) -> list[PublishedKeys]:
+    """The streams that have a folder in a projection's output, by tap and name."""
+    return [
+        PublishedKeys(tap_id, stream)
+        for tap_id in names_in(store, "")
+        for stream in names_in(store, escape(tap_id))
+    ]

@@ -1,8 +1,5 @@
-"""Schemas that grow: one that holds the values of two.
-
-To Spark, a column of texts and one of JSON texts are both strings. Which of the two it is stands
-in the metadata of its field (`KIND`): where texts are to be read beside JSON, they are JSON too.
-"""
+"""Schemas that grow: one that holds the values of two. Strings are marked, see
+`projection.schema`."""
 
 from __future__ import annotations
 
@@ -10,14 +7,11 @@ from pyspark.sql import types as spark
 
 from singerlake.format import record_type as types
 from singerlake.format.record_type import Type
-from singerlake.spark.spark_type import from_spark, to_spark
-
-KIND = "singerlake.kind"
-"""What the strings of a field are, also those in its arrays and maps: `text`, `json`, or `null`
-where the schema allows nothing else. Fields of documents that are older than this lack it."""
+from singerlake.projection import schema as schemas
+from singerlake.projection.schema import KIND
+from singerlake.spark.spark_type import to_spark
 
 _MARKS = {"string": "text", "text": "text", "json": "json", "null": "null"}
-_MARKED = {"text": types.TEXT, "json": types.JSON, "null": types.NULL}
 
 
 def marked(schema: spark.StructType, record: Type) -> spark.StructType:
@@ -53,21 +47,7 @@ def _innermost(kind: Type) -> Type:
 
 def record_of(schema: spark.StructType) -> Type:
     """The record type of a schema; a string that has no mark is a `string`."""
-    return types.struct(
-        {field.name: _type(field.dataType, field.metadata.get(KIND, "")) for field in schema}
-    )
-
-
-def _type(data_type: spark.DataType, mark: str) -> Type:
-    if isinstance(data_type, spark.StructType):
-        return record_of(data_type)
-    if isinstance(data_type, spark.ArrayType):
-        return types.array(_type(data_type.elementType, mark))
-    if isinstance(data_type, spark.MapType):
-        return types.mapping(_type(data_type.valueType, mark))
-    if isinstance(data_type, spark.StringType):
-        return _MARKED.get(mark, types.STRING)
-    return from_spark(data_type) or types.STRING
+    return schemas.record_of(schema.jsonValue())
 
 
 def merged(before: spark.StructType, now: spark.StructType) -> spark.StructType:

@@ -16,10 +16,10 @@ from singerlake.format.manifest import File
 from singerlake.lake import Bookmark, Selection, Snapshot
 from singerlake.projection import document as documents
 from singerlake.projection.document import Settings
+from singerlake.projection.file_format import FORMATS
 from singerlake.projection.publication import PublishedHead
 from singerlake.spark import layout, options, source, views
 from singerlake.spark.evolution import marked
-from singerlake.spark.formats import FORMATS
 from singerlake.spark.options import ReadOptions
 
 MODES = ("append", "current")

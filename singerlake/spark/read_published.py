@@ -12,13 +12,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from singerlake.decode.widening import conformed
 from singerlake.errors import MissingFile, NotFound
 from singerlake.format.record_type import Type
 from singerlake.projection.document import Published, PublishedFile, PublishedKeys
+from singerlake.projection.file_format import FORMATS
 from singerlake.projection.version import published, published_files, require_published
+from singerlake.projection.widening import conformed
 from singerlake.spark.evolution import record_of
-from singerlake.spark.formats import FORMATS
 from singerlake.spark.lend import share
 from singerlake.store import Store, open_store
 
@@ -89,7 +89,7 @@ class _Reader:
         read, was = FORMATS[self.version.settings.format].read, self.schemas[file.schema]
         try:
             with self.store.open(key, file.bytes) as source:
-                for batch in read(source, was.arrow):
+                for batch in read(source, was.arrow, None):
                     yield conformed(batch, self.schema.arrow, was.record, self.schema.record)
         except NotFound:
             raise MissingFile(

@@ -23,8 +23,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from singerlake.errors import AlreadyExists
 from singerlake.lake.spool import temporary_folder
 from singerlake.projection.document import PublishedFile, PublishedKeys
+from singerlake.projection.file_format import FORMATS, Sink
 from singerlake.spark import layout
-from singerlake.spark.formats import FORMATS, Sink
 from singerlake.store import Store, disk
 
 FILE_BYTES = 256 * 1024 * 1024

@@ -11,7 +11,6 @@ import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from singerlake.decode.widening import conformed
 from singerlake.format.record_type import (
     BOOLEAN,
     DATE,
@@ -28,6 +27,7 @@ from singerlake.format.record_type import (
     mapping,
     struct,
 )
+from singerlake.projection.widening import conformed
 from singerlake.spark.evolution import marked, merged, record_of
 from singerlake.spark.spark_type import to_spark
 

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from singerlake.spark import formats
-from singerlake.spark.formats import FORMATS
+from singerlake.projection import file_format
+from singerlake.projection.file_format import FORMATS
 
 
 def written(name: str, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> list[Any]:
@@ -21,7 +21,7 @@ def written(name: str, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> 
         sink.write(batch)
     sink.close()
     file.seek(0)
-    return [row for batch in FORMATS[name].read(file, schema) for row in batch.to_pylist()]
+    return [row for batch in FORMATS[name].read(file, schema, None) for row in batch.to_pylist()]
 
 
 def test_records_within_an_avro_record_have_names_of_their_own() -> None:
@@ -53,7 +53,7 @@ def test_a_part_of_a_batch_has_its_own_rows(name: str) -> None:
     "text", ["x" * 5000, "line\n" * 1000, '"\n' * 1000, ",\r\n" * 700, "\n", "", None]
 )
 def test_a_csv_row_may_be_longer_than_a_block(text: str | None, monkeypatch: Any) -> None:
-    monkeypatch.setattr(formats, "CSV_BLOCK", 64)
+    monkeypatch.setattr(file_format, "CSV_BLOCK", 64)
     for schema in (
         pa.schema([("a", pa.string())]),
         pa.schema([("a", pa.string()), ("b", pa.int64())]),

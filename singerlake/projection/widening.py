@@ -10,8 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from singerlake.decode import json_value
 from singerlake.format.record_type import NULL, Type
+from singerlake.projection import json_value
 
 _STRINGS = frozenset({"string", "text", "json", "null"})
 """The kinds that are strings in a column."""

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 import fastavro
 import pyarrow as pa
 
-from singerlake.decode import json_value
+from singerlake.projection import json_value
 
 NAME = "singerlake.name"
 """A field's true name, where Avro's rules for names do not allow it."""
@@ -47,7 +47,7 @@ class AvroSink:
         self._writer.flush()
 
 
-def read(file: BinaryIO, schema: Any, rows: int = 10_000) -> Iterator[Any]:
+def read(file: BinaryIO, schema: Any, columns: object = None, rows: int = 10_000) -> Iterator[Any]:
     """The file's rows as batches of an Arrow schema."""
     shape = schema_of(schema)
     block: list[dict[str, Any]] = []

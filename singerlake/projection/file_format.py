@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Protocol, cast
 
@@ -12,8 +12,7 @@ from isal import igzip
 from pyarrow import csv, orc
 from pyarrow import parquet as pq
 
-from singerlake.decode import json_value
-from singerlake.spark import avro
+from singerlake.projection import avro, json_value
 
 ROWS = 10_000
 
@@ -34,12 +33,15 @@ class Sink(Protocol):
 
 @dataclass(frozen=True)
 class Format:
-    """How to write and read one kind of file. `read` gives batches of the schema it is told,
-    which is the one that the file was written with."""
+    """How to write and read one kind of file.
+
+    `read` takes the schema that the file was written with, and gives batches of it; where only
+    some columns are wanted, it may leave out the others.
+    """
 
     ending: str
     open: Callable[[BinaryIO, Any], Sink]
-    read: Callable[[BinaryIO, Any], Iterator[Any]]
+    read: Callable[[BinaryIO, Any, Sequence[str] | None], Iterator[Any]]
 
 
 def _gzip(file: BinaryIO, mode: str) -> BinaryIO:
@@ -70,8 +72,12 @@ class _Parquet:
         self._writer.close()
 
 
-def _read_parquet(file: BinaryIO, schema: Any) -> Iterator[Any]:
-    yield from pq.ParquetFile(file).iter_batches(ROWS)
+def _read_parquet(
+    file: BinaryIO, schema: Any, columns: Sequence[str] | None = None
+) -> Iterator[Any]:
+    # To Arrow, a name with a dot in it is a place within a struct.
+    some = columns is not None and not any("." in name for name in schema.names)
+    yield from pq.ParquetFile(file).iter_batches(ROWS, columns=columns if some else None)
 
 
 class _Orc:
@@ -88,7 +94,7 @@ class _Orc:
         self._writer.close()
 
 
-def _read_orc(file: BinaryIO, schema: Any) -> Iterator[Any]:
+def _read_orc(file: BinaryIO, schema: Any, columns: object = None) -> Iterator[Any]:
     found = orc.ORCFile(file)
     for stripe in range(found.nstripes):
         yield found.read_stripe(stripe)
@@ -122,7 +128,7 @@ def _flat(schema: Any) -> Any:
     )
 
 
-def _read_csv(file: BinaryIO, schema: Any) -> Iterator[Any]:
+def _read_csv(file: BinaryIO, schema: Any, columns: object = None) -> Iterator[Any]:
     parse = csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False)
     convert = csv.ConvertOptions(
         column_types=_flat(schema),
@@ -185,7 +191,7 @@ class _Json:
         self._file.close()
 
 
-def _read_json(file: BinaryIO, schema: Any) -> Iterator[Any]:
+def _read_json(file: BinaryIO, schema: Any, columns: object = None) -> Iterator[Any]:
     whole = pa.struct(list(schema))
     block: list[dict[str, Any]] = []
     for line in _gzip(file, "rb"):
