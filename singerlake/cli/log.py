@@ -78,9 +78,10 @@ def log(
 ) -> None:
     """Show what was committed, newest last.
 
-    A line for each file of the lake at ROOT, of a tap, or of a stream. --since with a time is about
-    when they were committed. --json gives one object on a line, as they come. Ctrl-C ends --follow,
-    which is no error. Exits with 3 where a log cannot be read; the others are shown all the same.
+    A line for each file of the lake at ROOT, of a tap, or of a stream, as it was committed: a
+    vacuum changes nothing here. --since with a time is about when they were committed. --json gives
+    one object on a line, as they come. Ctrl-C ends --follow, which is no error. Exits with 3 where
+    a log cannot be read; the others are shown all the same.
 
     \b
     Examples:
@@ -162,12 +163,12 @@ def _newest(snapshot: Snapshot, since: int | datetime | None, limit: int | None)
         start = max(lowest, last - window)
         found = [
             (snapshot, file)
-            for file in snapshot.files(Selection(since=start))
+            for file in snapshot.commits(Selection(since=start))
             if not isinstance(since, datetime) or file.committed >= since
         ]
         if start == lowest or len(found) >= wanted:
             return found if limit is None else found[-limit:]
-        window *= 2  # gaps and merged files leave fewer files than numbers
+        window *= 2  # gaps leave fewer files than numbers
 
 
 def _new(snapshot: Snapshot, seen: Seen) -> list[Commit]:
@@ -178,7 +179,7 @@ def _new(snapshot: Snapshot, seen: Seen) -> list[Commit]:
     start = 0 if before is None else before.sequence
     if snapshot.manifest.last_sequence <= start:
         return []
-    return [(snapshot, file) for file in snapshot.files(Selection(since=start))]
+    return [(snapshot, file) for file in snapshot.commits(Selection(since=start))]
 
 
 def _end(snapshot: Snapshot) -> Bookmark:

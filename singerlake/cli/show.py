@@ -67,7 +67,7 @@ def show(root: Root, tap: str, stream: str, limit: int, as_json: bool) -> None:
     tally = _Tally(deque(maxlen=limit))
     with progress("reading the log") as bar:
         files = counted(tally.passing(snapshot.files()), totals.files, bar)
-        found = arrivals(files, BUCKETS)
+        found = arrivals(snapshot.as_committed(files), BUCKETS)
     if as_json:
         print_json(_as_json(snapshot, totals, tally, found))
     else:

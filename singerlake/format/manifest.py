@@ -9,7 +9,7 @@ Everything here is a frozen value; an update returns a new manifest.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Annotated
 
@@ -74,6 +74,12 @@ class File(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def parts(self) -> int:
         """How many sequence numbers the file bears."""
         return self.sequence - self.lowest_sequence + 1
+
+    def numbered(self, first: int) -> File:
+        """The row with as many numbers as it bears, from `first` on."""
+        last = first + self.parts - 1
+        lowest = first if last > first else 0
+        return msgspec.structs.replace(self, first_sequence=lowest, sequence=last)
 
 
 class Segment(msgspec.Struct, frozen=True, kw_only=True):
@@ -194,7 +200,8 @@ def encode(manifest: Manifest) -> bytes:
 def append(
     manifest: Manifest, files: Sequence[File], commit: Commit, digests: dict[str, str]
 ) -> Manifest:
-    """The manifest with these files added, each with the next sequence number.
+    """The manifest with these files added, each with the next sequence number; a merged file
+    that is added anew gets as many as it bears.
 
     `digests` gives the schema digest for every hash among the files. Raises `SchemaCollision`.
     """
@@ -204,16 +211,17 @@ def append(
         if schema_hash not in versions:
             number = max((known.version for known in versions.values()), default=0) + 1
             versions[schema_hash] = Version(version=number, first_seen=commit.time, digest=digest)
-    added = tuple(
-        msgspec.structs.replace(file, sequence=sequence, committed=commit.time)
-        for sequence, file in enumerate(files, start=manifest.last_sequence + 1)
-    )
+    added: list[File] = []
+    last = manifest.last_sequence
+    for file in files:
+        added.append(msgspec.structs.replace(file.numbered(last + 1), committed=commit.time))
+        last = added[-1].sequence
     return msgspec.structs.replace(
         manifest,
         commit=commit,
         versions=with_paths(versions, added),
-        last_sequence=manifest.last_sequence + len(added),
-        files=manifest.files + added,
+        last_sequence=last,
+        files=(*manifest.files, *added),
     )
 
 
@@ -225,14 +233,6 @@ def with_paths(versions: dict[str, Version], files: Iterable[File]) -> dict[str,
         if version is not None and not version.path:
             told[file.schema_hash] = msgspec.structs.replace(version, path=file.path)
     return told
-
-
-def moved(versions: dict[str, Version], paths: Mapping[str, str]) -> dict[str, Version]:
-    """The versions, where some of their files are in others now: `paths` tells which in which."""
-    return {
-        schema_hash: msgspec.structs.replace(version, path=paths.get(version.path, version.path))
-        for schema_hash, version in versions.items()
-    }
 
 
 class Totals(msgspec.Struct, frozen=True):

@@ -6,10 +6,13 @@ merged file is committed: a merge that was interrupted is known by it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+
 import msgspec
 
 from singerlake.format import document, times
-from singerlake.format.document import Count, Moment
+from singerlake.format.document import Count, MaybeCount, Moment
 from singerlake.format.manifest import File
 
 KIND = "singerlake.merge"
@@ -28,13 +31,41 @@ class Retiree(msgspec.Struct, frozen=True, omit_defaults=True):
     at: Moment | None = None
 
 
+class Part(msgspec.Struct, frozen=True, array_like=True):
+    """A file that was merged, as its row in the manifest had it."""
+
+    committed: Moment
+    records: MaybeCount
+    bytes: Count
+    first: Moment
+    last: Moment
+    checksum: str
+
+
+class Commits(msgspec.Struct, frozen=True, kw_only=True):
+    """Files that followed each other, of one writer and run: the first has `first_sequence`, each
+    other the next number."""
+
+    first_sequence: Count
+    writer_id: str
+    run_id: str
+    parts: tuple[Part, ...]
+
+    @property
+    def last_sequence(self) -> int:
+        return self.first_sequence + len(self.parts) - 1
+
+
 class Merge(msgspec.Struct, frozen=True, kw_only=True):
     """`path` is the merged file; `retired` what it replaces: files, documents and segments,
     and of what they had replaced before, as much as was still there.
 
     `parts` has, for each sequence number that the file bears, how many of its lines (the
-    SCHEMA line aside) were committed under it, in order. It is empty where a rebuild gave
-    new numbers: the file then bears one only.
+    SCHEMA line aside) were committed under it, in order. Older documents have none where a
+    rebuild gave new numbers: the file then bears one only.
+
+    `commits` has who committed each number, when and in which run. An older Singerlake kept none
+    of that: a number that `commits` lacks was committed by nobody knows whom.
     """
 
     format: str = KIND
@@ -42,6 +73,7 @@ class Merge(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     parts: tuple[tuple[Count, Count], ...]
     retired: tuple[Retiree, ...]
+    commits: tuple[Commits, ...] = ()
 
     def replaces(self, path: str, checksum: str) -> bool:
         """Whether this very file was merged."""
@@ -59,7 +91,54 @@ class Merge(msgspec.Struct, frozen=True, kw_only=True):
             len(self.parts) == file.parts
             and all(sequence == number for number, (sequence, _) in numbered)
             and file.records <= self.lines <= file.raw_bytes
+            and self._has_commits_of(file)
         )
+
+    def _has_commits_of(self, file: File) -> bool:
+        last = file.lowest_sequence - 1
+        for one in self.commits:
+            if one.first_sequence <= last:
+                return False
+            last = one.last_sequence
+        return last <= file.sequence
+
+    def known_rows(self) -> list[File]:
+        """The rows of the files that were merged, in order; `path` is the merged file's."""
+        return [row for one in self.commits for row in _rows(one, self.path)]
+
+    def rows(self, file: File) -> Iterator[File]:
+        """The known rows, and for each stretch of other numbers one that stands for all of them:
+        with what the known ones leave of the merged file's counts, and with its time."""
+        known = self.known_rows()
+        if not known:
+            yield file
+            return
+        rest = msgspec.structs.replace(
+            file,
+            records=max(file.records - sum(max(row.records, 0) for row in known), 0),
+            bytes=max(file.bytes - sum(row.bytes for row in known), 0),
+        )
+        before = file.lowest_sequence
+        for row in known:
+            if before < row.sequence:
+                yield _stretch(rest, before, row.sequence - 1)
+                rest = msgspec.structs.replace(rest, records=0, bytes=0)
+            yield row
+            before = row.sequence + 1
+        if before <= file.sequence:
+            yield _stretch(rest, before, file.sequence)
+
+    def numbered_from(self, first: int) -> Merge:
+        """The same merge in a log where its file bears the numbers from `first` on."""
+        if not self.parts:
+            return self
+        offset = first - self.parts[0][0]
+        moved = (
+            msgspec.structs.replace(one, first_sequence=one.first_sequence + offset)
+            for one in self.commits
+        )
+        parts = tuple((sequence + offset, lines) for sequence, lines in self.parts)
+        return msgspec.structs.replace(self, parts=parts, commits=tuple(moved))
 
     @property
     def lines(self) -> int:
@@ -78,8 +157,63 @@ class Merge(msgspec.Struct, frozen=True, kw_only=True):
         return skip, take
 
 
+def commits_of(rows: Iterable[File]) -> tuple[Commits, ...]:
+    """What a merge document keeps of the rows of plain files, which are in log order."""
+
+    def key(numbered: tuple[int, File]) -> tuple[int, str, str]:
+        index, row = numbered
+        return row.sequence - index, row.writer_id, row.run_id
+
+    return tuple(
+        _commits([row for _, row in group]) for _, group in groupby(enumerate(rows), key=key)
+    )
+
+
+def _commits(rows: Sequence[File]) -> Commits:
+    first = rows[0]
+    parts = (
+        Part(row.committed, row.records, row.bytes, row.first, row.last, row.checksum)
+        for row in rows
+    )
+    return Commits(
+        first_sequence=first.sequence,
+        writer_id=first.writer_id,
+        run_id=first.run_id,
+        parts=tuple(parts),
+    )
+
+
+def _rows(commits: Commits, path: str) -> Iterator[File]:
+    for sequence, part in enumerate(commits.parts, start=commits.first_sequence):
+        yield File(
+            path=path,
+            sequence=sequence,
+            records=part.records,
+            bytes=part.bytes,
+            raw_bytes=-1,
+            first=part.first,
+            last=part.last,
+            checksum=part.checksum,
+            writer_id=commits.writer_id,
+            run_id=commits.run_id,
+            committed=part.committed,
+        )
+
+
+def _stretch(file: File, first: int, last: int) -> File:
+    return msgspec.structs.replace(
+        file, first_sequence=first if first < last else 0, sequence=last, raw_bytes=-1
+    )
+
+
 def _require(merge: Merge) -> None:
     times.require_utc(one.at for one in merge.retired if one.at is not None)
+    parts = [part for one in merge.commits for part in one.parts]
+    times.require_utc([part.committed for part in parts])
+    times.require_utc([part.first for part in parts])
+    times.require_utc([part.last for part in parts])
+    if not all(one.parts for one in merge.commits):
+        raise ValueError("commits without parts")
 
 
 decode = document.reader(Merge, KIND, require=_require)

@@ -128,12 +128,14 @@ def adopt(
     *,
     among: Callable[[Manifest], Selection] = lambda _: EVERYTHING,
     require: Callable[[], None] = lambda: None,
+    number: Callable[[Sequence[File], int], Sequence[File]] = lambda files, _: files,
 ) -> list[File]:
     """Add files that lie in the store, except those that the log names: their writer may only
     have been slow, and have committed them since they were found. Returns what it set out to add.
 
     `among` is where in the log they can be. `require` is called before each put, after the
-    manifest that the put replaces was read; what it raises stops the commit.
+    manifest that the put replaces was read; what it raises stops the commit. `number` gives rows
+    the numbers from a first one on, where more is to be written with these.
     """
 
     sought = {file.path: file.checksum for file in files}
@@ -145,7 +147,8 @@ def adopt(
 
     def update(now: Manifest) -> Manifest:
         require()
-        return manifests.append(now, missing(now), new_commit(writer_id), digests)
+        rows = number(missing(now), now.last_sequence + 1)
+        return manifests.append(now, rows, new_commit(writer_id), digests)
 
     head = log.read_head(store, keys)
     wanted = missing(head.manifest)

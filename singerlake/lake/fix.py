@@ -12,7 +12,16 @@ from datetime import timedelta
 from singerlake.errors import Changed
 from singerlake.format import keys as key_names
 from singerlake.format.keys import RunKeys
-from singerlake.lake import commit, examined, log, merge, orphan_segments, rebuild, repair, retired
+from singerlake.lake import (
+    adoption,
+    commit,
+    examined,
+    log,
+    orphan_segments,
+    rebuild,
+    repair,
+    retired,
+)
 from singerlake.lake.finding import Finding
 from singerlake.lake.inventory import Inventory, StreamInventory
 from singerlake.lake.lock import LockTimes
@@ -65,8 +74,8 @@ def _fix_stream(
         head = log.read_head(store, keys)
         gone = retired.find(store, found, log.files(store, keys, head.manifest))
         entries = [read.entry for read in sorted(reads, key=lambda read: read.place)]
-        entries = merge.adoptable(store, keys, entries, gone.alone)
-        adopted = commit.adopt(store, keys, entries, digests, new_writer_id(), times)
+        number = adoption.numbering(store, keys, gone.alone)
+        adopted = commit.adopt(store, keys, entries, digests, new_writer_id(), times, number=number)
         done += [f"adopted {keys.under(entry.path)}" for entry in adopted]
     if any(keys.under(path) in wrong for path in found.segments):
         listed = orphan_segments.list_all(store, keys)

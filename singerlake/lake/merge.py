@@ -12,25 +12,25 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 
 import msgspec
 
 from singerlake.errors import BadName, BusyError, CorruptDocument, CorruptFile, NotFound
-from singerlake.format import compression, document
+from singerlake.format import document
 from singerlake.format import keys as key_names
 from singerlake.format import manifest as manifests
 from singerlake.format import merge as merges
 from singerlake.format.keys import FileName, StreamKeys
-from singerlake.format.manifest import File, Manifest, MergeRef, Seal, Segment
+from singerlake.format.manifest import File, Manifest, MergeRef, Seal, Segment, Version
 from singerlake.format.merge import Merge, Retiree
 from singerlake.format.origin import Origin
 from singerlake.lake import clock, commit, inventory, log, retired, source
+from singerlake.lake.joined import Joined
 from singerlake.lake.lock import LockTimes
 from singerlake.lake.log import Head
-from singerlake.lake.retired import Alone
-from singerlake.lake.spool import CHUNK, Spool, temporary_folder
+from singerlake.lake.spool import temporary_folder
 from singerlake.store import Promise, Store
 
 RUN_ID = "vacuum"
@@ -95,14 +95,16 @@ def merge_files(
     """
     first, last = files[0], files[-1]
     parts: list[tuple[int, int]] = []
+    rows: list[File] = []
     before: list[tuple[MergeRef, Merge]] = []
     with temporary_folder() as folder:
-        joined = _Joined(Path(folder, "merged"), level, Origin(writer_id, RUN_ID, last.sequence))
+        joined = Joined(Path(folder, "merged"), level, Origin(writer_id, RUN_ID, last.sequence))
         for file in files:
             blocks = source.committed_blocks(store, keys, file)
             lines = joined.add(blocks, keys.under(file.path))
             told = read_merge(store, keys, file)
             parts += told.parts if told and told.parts else [(file.sequence, lines)]
+            rows += told.known_rows() if told else [file]
             if file.merge and told:
                 before.append((file.merge, told))
         spool = joined.finish()
@@ -121,8 +123,9 @@ def merge_files(
             *(Retiree(segment) for segment in superseded),
             *_remembered(store, keys, before),
         )
-        made = Merge(path=path, parts=tuple(parts), retired=replaced)
-        reference = _write(store, keys, made, first.lowest_sequence, last.sequence)
+        commits = merges.commits_of(rows)
+        made = Merge(path=path, parts=tuple(parts), retired=replaced, commits=commits)
+        reference = write_document(store, keys, made, first.lowest_sequence, last.sequence)
         store.create(keys.under(path), spool.finish())
     return File(
         path=path,
@@ -158,66 +161,11 @@ def _remembered(
                 yield Retiree(one.path, one.checksum, at)
 
 
-def renewed(store: Store, keys: StreamKeys, old_path: str, old: Merge) -> MergeRef:
-    """A merge document for a file that gets a number of its own: it is one piece then."""
-    made = Merge(path=old.path, parts=(), retired=(*old.retired, Retiree(old_path)))
-    return _write(store, keys, made, 0, 0)
-
-
-def adoptable(
-    store: Store, keys: StreamKeys, entries: Iterable[File], alone: Mapping[str, Alone]
-) -> list[File]:
-    """The entries of orphans; a merged file's has a new document that tells what it replaces."""
-
-    def reference(path: str) -> MergeRef | None:
-        one = alone.get(path)
-        return renewed(store, keys, one.document, one.merge) if one else None
-
-    return [msgspec.structs.replace(entry, merge=reference(entry.path)) for entry in entries]
-
-
-def _write(store: Store, keys: StreamKeys, merge: Merge, first: int, last: int) -> MergeRef:
+def write_document(store: Store, keys: StreamKeys, merge: Merge, first: int, last: int) -> MergeRef:
     data = document.encode(merge)
     path = key_names.merge_path(first, last, uuid.uuid4().hex[:8])
     commit.create_anew(store, keys.under(path), data)
     return MergeRef(path=path, checksum=log.checksum(data))
-
-
-class _Joined:
-    """The lines of several files, behind the SCHEMA line of the first."""
-
-    def __init__(self, path: Path, level: int, origin: Origin) -> None:
-        self._path, self._level, self._origin = path, level, origin
-        self._spool: Spool | None = None
-        self._buffer = bytearray()
-
-    def add(self, blocks: Iterator[bytes], where: str) -> int:
-        """Append a file's lines; returns how many there are besides the SCHEMA line."""
-        lists = compression.line_lists(blocks)
-        head, *first = next(lists, [b""])
-        if not head:
-            raise CorruptFile(f"{where}: expected a SCHEMA line, found an empty file")
-        if self._spool is None:
-            self._spool = Spool(self._path, self._level, head + b"\n", self._origin)
-        count = 0
-        for lines in chain([first], lists):
-            if lines:
-                self._buffer += b"\n".join(lines) + b"\n"
-            count += len(lines)
-            if len(self._buffer) >= CHUNK:
-                self._send()
-        return count
-
-    def _send(self) -> None:
-        if self._spool is not None and self._buffer:
-            self._spool.add(bytes(self._buffer))
-            self._buffer.clear()
-
-    def finish(self) -> Spool:
-        self._send()
-        if self._spool is None:
-            raise AssertionError("a merge of no files")
-        return self._spool
 
 
 @dataclass(frozen=True)
@@ -265,7 +213,7 @@ def commit_merges(
         rows = _with(rows, [_dated(item, fresh.time) for item in (first, *others)], keys)
         changed = _sealed_anew(store, keys, now, rows, made)
         files = (row for row in rows if isinstance(row, File))
-        versions = manifests.with_paths(manifests.moved(now.versions, moved), files)
+        versions = manifests.with_paths(_moved(now.versions, moved), files)
         return msgspec.structs.replace(changed, commit=fresh, versions=versions)
 
     def is_done(now: Head) -> bool:
@@ -276,6 +224,14 @@ def commit_merges(
         return merged.keys() <= retired.holding(store, keys, rows, merged).keys()
 
     return commit.replace(store, keys, log.read_head(store, keys), update, is_done, times)
+
+
+def _moved(versions: dict[str, Version], paths: Mapping[str, str]) -> dict[str, Version]:
+    """The versions, where some of their files are in others now: `paths` tells which in which."""
+    return {
+        schema_hash: msgspec.structs.replace(version, path=paths.get(version.path, version.path))
+        for schema_hash, version in versions.items()
+    }
 
 
 def _telling(
@@ -296,7 +252,7 @@ def _telling(
         return first
     replaced = (*told.retired, *new, Retiree(merged.merge.path))
     told = msgspec.structs.replace(told, retired=replaced)
-    reference = _write(store, keys, told, merged.lowest_sequence, merged.sequence)
+    reference = write_document(store, keys, told, merged.lowest_sequence, merged.sequence)
     return Replacement(msgspec.structs.replace(merged, merge=reference), first.files)
 
 

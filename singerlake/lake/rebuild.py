@@ -31,11 +31,11 @@ from singerlake.format.keys import RunKeys, StreamKeys
 from singerlake.format.manifest import File, Gap, Manifest, Segment, Version
 from singerlake.format.schema import Schema
 from singerlake.lake import (
+    adoption,
     commit,
     examined,
     inventory,
     log,
-    merge,
     newer_formats,
     orphan_segments,
     repair,
@@ -239,7 +239,7 @@ def _merged(
         elif read is None or rightful[file.path].sequence != file.sequence:
             report.gone.append(keys.under(file.path))
             gaps.append(_gap(file, fresh))
-    orphans = _orphans(store, found, known, kept, reads)
+    orphans = _orphans(store, found, known, kept, reads, base.last_sequence + 1)
     if known.manifest is None:
         report.renumbered.append(keys.folder)
     else:
@@ -276,8 +276,10 @@ def _orphans(
     known: _Known,
     kept: list[File],
     reads: dict[str, Examined],
+    first: int,
 ) -> list[File]:
-    """The files that no row stands for, in the order in which they probably came."""
+    """The files that no row stands for, in the order in which they probably came, with the numbers
+    from `first` on."""
     keys = found.keys
     named = {file.path for file in kept}
     alone: dict[str, Alone] = {}
@@ -296,7 +298,7 @@ def _orphans(
         alone = gone.alone
     unnamed = [read for path, read in reads.items() if path not in named]
     entries = [read.entry for read in sorted(unnamed, key=lambda read: read.place)]
-    return merge.adoptable(store, keys, entries, alone)
+    return adoption.numbering(store, keys, alone)(entries, first)
 
 
 def _beside_segments(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -11,7 +11,7 @@ from singerlake.errors import MissingManifest, NotFound, StaleBookmark, UnknownS
 from singerlake.format import compression, message
 from singerlake.format.keys import StreamKeys
 from singerlake.format.manifest import Commit, File, Manifest
-from singerlake.lake import clock, inventory, log, merge, registry, retired, source
+from singerlake.lake import clock, inventory, log, merge, provenance, registry, retired, source
 from singerlake.lake.log import EVERYTHING, Selection
 from singerlake.store import Store
 
@@ -57,6 +57,15 @@ class Snapshot:
     def files(self, selection: Selection = EVERYTHING) -> Iterator[File]:
         """The selected files, in commit order."""
         return log.files(self.store, self.keys, self.manifest, selection)
+
+    def commits(self, selection: Selection = EVERYTHING) -> Iterator[File]:
+        """The selected files as they were committed: a merged one's parts, each with its writer,
+        run and time, as far as its document has them."""
+        return filter(selection.may_hold, self.as_committed(self.files(selection)))
+
+    def as_committed(self, files: Iterable[File]) -> Iterator[File]:
+        """Files of the log as they were committed; see `commits`."""
+        return provenance.committed_rows(self.store, self.keys, files)
 
     def since(self, bookmark: Bookmark) -> Iterator[File]:
         """The files committed after a bookmark. Raises `StaleBookmark` and `MissingManifest`."""

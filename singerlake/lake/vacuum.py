@@ -27,7 +27,7 @@ from singerlake.lake.writer import new_writer_id
 from singerlake.store import Store
 
 MOST_PARTS = 10_000
-"""Sequence numbers in one file: what its document tells of each takes about 200 bytes."""
+"""Sequence numbers in one file: what its document has of each takes about 450 bytes."""
 
 GRACE = timedelta(days=7)
 """How long replaced files are kept for readers that began before the merge."""

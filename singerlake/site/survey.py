@@ -114,6 +114,12 @@ class _Tally:
             self._count(file)
             yield file
 
+    def arriving(self, commits: Iterable[File]) -> Iterator[File]:
+        for row in commits:
+            day = row.committed.astimezone(timezone.utc).date()
+            self.days[day] = self.days.get(day, Day()) + Day(max(row.records, 0), 1, row.bytes)
+            yield row
+
     def _count(self, file: File) -> None:
         records = max(file.records, 0)
         self.files += 1
@@ -123,8 +129,6 @@ class _Tally:
         self.last_commit = max(self.last_commit or file.committed, file.committed)
         self.first = min(self.first or file.first, file.first)
         self.last = max(self.last or file.last, file.last)
-        day = file.committed.astimezone(timezone.utc).date()
-        self.days[day] = self.days.get(day, Day()) + Day(records, 1, file.bytes)
         self.sizes[next(n for n, bound in enumerate(SIZES) if file.bytes < bound)] += 1
         self.newest.append(file)
         self.files_of[file.schema_hash] += 1
@@ -142,7 +146,8 @@ def survey(stream: Stream, entry: Entry) -> StreamFacts:
     try:
         snapshot = stream.snapshot()
         tally = _Tally()
-        over_time = arrivals(tally.passing(snapshot.files()), BUCKETS)
+        commits = snapshot.as_committed(tally.passing(snapshot.files()))
+        over_time = arrivals(tally.arriving(commits), BUCKETS)
     except (DamageError, BadName, UnknownStream, UnsupportedFormat) as error:
         return StreamFacts(stream.tap_id, stream.name, schema, problems=(str(error),))
     problems: list[str] = []

@@ -214,10 +214,10 @@ class History(RuleBasedStateMachine):
         added = there[len(known) :]
         if unknown := set(added) - self.reference.sent:
             raise Violation(f"TWICE {unknown}: nobody has sent them since")
-        files = log.files(self.store, KEYS, self._manifest(), Selection(since=self._sequence()))
-        for file in files:
+        # A merged file that is adopted bears as many numbers as it has parts.
+        for sequence in range(self._sequence() + 1, self._manifest().last_sequence + 1):
             snapshot = Snapshot(self.store, KEYS, self._manifest())
-            wanted = Selection(since=file.sequence - 1, until=file.sequence)
+            wanted = Selection(since=sequence - 1, until=sequence)
             numbers = [record["id"] for record in snapshot.records(wanted)]
             if numbers and numbers[0] in added:
                 self.reference.commits.append(numbers)
@@ -328,8 +328,8 @@ class History(RuleBasedStateMachine):
         manifest = self._manifest()
         snapshot = Snapshot(self.store, KEYS, manifest)
         self.reference.commits = []
-        for file in log.files(self.store, KEYS, manifest):
-            wanted_part = Selection(since=file.sequence - 1, until=file.sequence)
+        for sequence in range(1, manifest.last_sequence + 1):
+            wanted_part = Selection(since=sequence - 1, until=sequence)
             self.reference.commits.append([row["id"] for row in snapshot.records(wanted_part)])
         self.log_id = manifest.log_id
         self._removed()

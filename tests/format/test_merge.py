@@ -11,7 +11,7 @@ import pytest
 from singerlake.errors import CorruptDocument
 from singerlake.format import merge as merges
 from singerlake.format.manifest import File
-from singerlake.format.merge import Merge
+from singerlake.format.merge import Commits, Merge, Part
 from tests.format.made import EPOCH
 
 ROW = File(
@@ -26,6 +26,10 @@ ROW = File(
     checksum="",
     committed=EPOCH,
 )
+
+
+LOCAL = ["2026-01-01T00:00:00", 1, 1, "2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z", ""]
+"""A part whose commit time has no zone."""
 
 
 def made(*parts: tuple[int, int], path: str = ROW.path) -> Merge:
@@ -54,6 +58,32 @@ def test_a_merge_of_other_numbers_or_lines_is_not_of_the_row(merge: Merge) -> No
     assert not merge.is_of(ROW)
 
 
+def commits(*firsts: int, parts: int = 1) -> tuple[Commits, ...]:
+    part = Part(EPOCH, 1, 1, EPOCH, EPOCH, "")
+    return tuple(
+        Commits(first_sequence=first, writer_id="w", run_id="r", parts=(part,) * parts)
+        for first in firsts
+    )
+
+
+@pytest.mark.parametrize(
+    ("told", "fits"),
+    [
+        (commits(3, 4, 5), True),
+        (commits(3, 5), True),
+        (commits(3, parts=3), True),
+        (commits(4, 3), False),
+        (commits(3, 3), False),
+        (commits(2, 3), False),
+        (commits(5, 6), False),
+        (commits(3, parts=4), False),
+    ],
+)
+def test_commits_are_of_numbers_that_the_row_has(told: tuple[Commits, ...], fits: bool) -> None:
+    merge = msgspec.structs.replace(made((3, 1), (4, 0), (5, 5)), commits=told)
+    assert merge.is_of(ROW) == fits
+
+
 def test_a_row_of_many_numbers_is_compared_without_counting_to_them() -> None:
     assert not made((3, 6)).is_of(msgspec.structs.replace(ROW, sequence=2**53))
 
@@ -70,6 +100,9 @@ def test_a_merge_without_parts_is_of_a_row_with_one_number() -> None:
         {"parts": [[10**30, 1]]},
         {"retired": [{"path": "x", "at": "2026-01-01T00:00:00"}]},
         {"retired": [{"path": "x", "at": "0001-01-01T00:00:00+05:00"}]},
+        {"commits": [{"first_sequence": 1, "writer_id": "w", "run_id": "r", "parts": []}]},
+        {"commits": [{"first_sequence": 1, "writer_id": "w", "run_id": "r", "parts": [LOCAL]}]},
+        {"commits": [{"first_sequence": -1, "writer_id": "w", "run_id": "r", "parts": []}]},
     ],
 )
 def test_a_merge_beyond_the_limits_is_corrupt(change: dict[str, Any]) -> None:
