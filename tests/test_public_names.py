@@ -63,6 +63,7 @@ METHODS = {
         "blocks",
         "bookmark",
         "by_listing",
+        "commits",
         "files",
         "lines",
         "newest_file",

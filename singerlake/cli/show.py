@@ -22,6 +22,7 @@ from singerlake.format import manifest as manifests
 from singerlake.format.manifest import File, Manifest, Totals
 from singerlake.lake import Snapshot
 from singerlake.lake.arrivals import Arrivals, arrivals
+from singerlake.lake.provenance import committed_rows
 
 
 @dataclass
@@ -67,7 +68,7 @@ def show(root: Root, tap: str, stream: str, limit: int, as_json: bool) -> None:
     tally = _Tally(deque(maxlen=limit))
     with progress("reading the log") as bar:
         files = counted(tally.passing(snapshot.files()), totals.files, bar)
-        found = arrivals(snapshot.as_committed(files), BUCKETS)
+        found = arrivals(committed_rows(snapshot.store, snapshot.keys, files), BUCKETS)
     if as_json:
         print_json(_as_json(snapshot, totals, tally, found))
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -61,11 +61,8 @@ class Snapshot:
     def commits(self, selection: Selection = EVERYTHING) -> Iterator[File]:
         """The selected files as they were committed: a merged one's parts, each with its writer,
         run and time, as far as its document has them."""
-        return filter(selection.may_hold, self.as_committed(self.files(selection)))
-
-    def as_committed(self, files: Iterable[File]) -> Iterator[File]:
-        """Files of the log as they were committed; see `commits`."""
-        return provenance.committed_rows(self.store, self.keys, files)
+        rows = provenance.committed_rows(self.store, self.keys, self.files(selection))
+        return filter(selection.may_hold, rows)
 
     def since(self, bookmark: Bookmark) -> Iterator[File]:
         """The files committed after a bookmark. Raises `StaleBookmark` and `MissingManifest`."""

@@ -18,6 +18,7 @@ from singerlake.format.manifest import File
 from singerlake.format.schema import Schema
 from singerlake.lake import Snapshot, Stream
 from singerlake.lake.arrivals import Arrivals, arrivals
+from singerlake.lake.provenance import committed_rows
 
 BUCKETS = 60
 """Bars of a chart: more would be thinner than a finger or an eye wants."""
@@ -146,7 +147,7 @@ def survey(stream: Stream, entry: Entry) -> StreamFacts:
     try:
         snapshot = stream.snapshot()
         tally = _Tally()
-        commits = snapshot.as_committed(tally.passing(snapshot.files()))
+        commits = committed_rows(stream.store, snapshot.keys, tally.passing(snapshot.files()))
         over_time = arrivals(tally.arriving(commits), BUCKETS)
     except (DamageError, BadName, UnknownStream, UnsupportedFormat) as error:
         return StreamFacts(stream.tap_id, stream.name, schema, problems=(str(error),))
