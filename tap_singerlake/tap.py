@@ -27,6 +27,7 @@ from singer_sdk.helpers.capabilities import (
 from singer_sdk.mapper import PluginMapper
 
 from singerlake.errors import ConfigError, SingerlakeError
+from singerlake.format.nearest import did_you_mean
 from singerlake.lake import Lake, open_on
 from singerlake.lake import Tap as LakeTap
 from singerlake.plugin.about import as_text
@@ -80,7 +81,7 @@ class TapSingerlake(Tap):
         if unknown:
             raise ConfigError(
                 f"streams names {', '.join(unknown)}, and {source.tap_id!r} has only "
-                f"{', '.join(sorted(entries))}"
+                f"{', '.join(sorted(entries))}.{did_you_mean(unknown[0], entries)}"
             )
         return [
             LakeStream(self, self.message_writer, source.stream(name), entries[name], window)

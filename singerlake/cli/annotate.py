@@ -11,7 +11,7 @@ from singerlake.cli.console import print_json, print_table, say, table
 from singerlake.cli.name import shown
 from singerlake.cli.options import command, json_option
 from singerlake.cli.root import Root, root_arguments
-from singerlake.errors import UnknownTap
+from singerlake.lake import unknown
 
 TEXTS = ("owner", "description", "documentation", "job")
 
@@ -53,7 +53,7 @@ def annotate(
         lake.annotate(tap, changes, changed_tags)
     notes = lake.annotations().get(tap)
     if notes is None:
-        raise UnknownTap(f"{lake.store.url}: no tap {tap!r}; `singerlake ls` shows the taps")
+        raise unknown.missing_tap(lake.store, tap)
     if as_json:
         print_json({"tap_id": tap, "annotations": notes})
     else:

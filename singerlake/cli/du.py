@@ -11,11 +11,11 @@ from singerlake.cli.name import shown
 from singerlake.cli.options import command, json_option
 from singerlake.cli.progress import counted, progress
 from singerlake.cli.root import Root, root_arguments
-from singerlake.errors import SingerlakeError, UnknownStream, UnknownTap
+from singerlake.errors import SingerlakeError
 from singerlake.format import keys as key_names
 from singerlake.format import manifest as manifests
 from singerlake.format.keys import RunObject, StreamKeys, StreamObject, TapObject
-from singerlake.lake import log
+from singerlake.lake import log, unknown
 from singerlake.lake.parallel import in_parallel
 from singerlake.store import Store
 
@@ -69,16 +69,19 @@ def du(root: Root, tap: str | None, stream: str | None, as_json: bool) -> None:
 
 def _measured(store: Store, tap: str | None, stream: str | None) -> dict[Place, _Usage]:
     usage: dict[Place, _Usage] = {}
+    known: set[str] = set()
     folder = key_names.ROOT if tap is None else key_names.tap_folder(tap)
     with progress("listing") as bar:
         for listed in counted(store.list(folder), 0, bar):
             place = _place(listed.key)
+            if place[1] is not None:
+                known.add(place[1])
             if stream in (None, place[1]):
                 usage.setdefault(place, _Usage()).add(listed.size)
-    if not usage and stream is not None:
-        raise UnknownStream(f"{store.url}: no stream {stream!r}; `singerlake ls` shows them")
+    if not usage and stream is not None and (known or tap is None):
+        raise unknown.unknown_stream(store.url, stream, known, tap)
     if not usage and tap is not None:
-        raise UnknownTap(f"{store.url}: no tap {tap!r}; `singerlake ls` shows the taps")
+        raise unknown.missing_tap(store, tap)
     streams = [StreamKeys(tap_id, name) for tap_id, name in usage if tap_id and name]
     with progress("reading manifests") as bar:
         found = in_parallel(lambda keys: (keys, _live(store, keys)), streams)

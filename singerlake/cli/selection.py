@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 
 from singerlake.cli.failures import Failures
-from singerlake.errors import BadName, CorruptDocument, UnknownStream
+from singerlake.errors import BadName, CorruptDocument
 from singerlake.lake import Lake, Stream, Tap
 from singerlake.lake.parallel import in_parallel
+from singerlake.lake.unknown import unknown_stream
 
 
 @dataclass(frozen=True)
@@ -23,16 +23,15 @@ class Chosen:
 def chosen(lake: Lake, tap: str | None, stream: str | None) -> list[Chosen]:
     """By tap. Raises `UnknownTap` and `UnknownStream`; a damaged catalogue hides no other tap."""
     taps = lake.taps() if tap is None else [lake.tap(tap)]
-    found = list(in_parallel(partial(_of, stream=stream), taps))
+    found = list(in_parallel(_of, taps))
     if stream is None:
         return found
-    found = [one for one in found if one.streams or one.problem]
-    if not found:
-        of_tap = "" if tap is None else f" in tap {tap!r}"
-        raise UnknownStream(
-            f"{lake.store.url}: no stream {stream!r}{of_tap}; `singerlake ls` shows what there is"
-        )
-    return found
+    named = [replace(one, streams=_named(one, stream)) for one in found]
+    kept = [one for one in named if one.streams or one.problem]
+    if not kept:
+        known = {other.name for one in found for other in one.streams}
+        raise unknown_stream(lake.store.url, stream, known, tap)
+    return kept
 
 
 def chosen_streams(
@@ -48,9 +47,12 @@ def chosen_streams(
     return streams
 
 
-def _of(tap: Tap, stream: str | None) -> Chosen:
+def _of(tap: Tap) -> Chosen:
     try:
-        streams = tap.streams()
+        return Chosen(tap, tuple(tap.streams()))
     except (CorruptDocument, BadName) as error:
         return Chosen(tap, (), error)
-    return Chosen(tap, tuple(one for one in streams if stream in (None, one.name)))
+
+
+def _named(one: Chosen, stream: str) -> tuple[Stream, ...]:
+    return tuple(other for other in one.streams if other.name == stream)

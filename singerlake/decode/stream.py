@@ -17,9 +17,10 @@ from singerlake.decode.arrow_type import arrow_schema
 from singerlake.decode.batch import Decoder
 from singerlake.decode.request import StreamRequest, Wanted
 from singerlake.decode.version_union import MergedSchema
-from singerlake.errors import ConfigError, UnknownStream
+from singerlake.errors import ConfigError
+from singerlake.format.nearest import did_you_mean
 from singerlake.format.record_type import Type
-from singerlake.lake import discovery, snapshot
+from singerlake.lake import snapshot
 from singerlake.lake.log import Selection
 from singerlake.lake.snapshot import Snapshot
 from singerlake.store import Store
@@ -63,7 +64,7 @@ def columns_of(merged: MergedSchema, request: StreamRequest) -> tuple[tuple[str,
     if missing:
         raise ConfigError(
             f"stream {request.stream!r} of {request.tap!r} has no column {', '.join(missing)}; "
-            f"it has {', '.join(known) or 'none'}"
+            f"it has {', '.join(known) or 'none'}.{did_you_mean(missing[0], known)}"
         )
     return tuple((name, known[name]) for name in dict.fromkeys(request.columns))
 
@@ -75,9 +76,5 @@ def metadata_of(merged: MergedSchema, request: StreamRequest) -> tuple[str, ...]
 
 
 def take(store: Store, request: StreamRequest) -> Snapshot:
-    """The stream as it is now. Raises `UnknownStream`, which names those that there are."""
-    try:
-        return snapshot.take(store, request.keys)
-    except UnknownStream as error:
-        streams = sorted(discovery.catalogue_of(store, request.tap))
-        raise UnknownStream(f"{error} (here: {', '.join(streams) or 'none'})") from None
+    """The stream as it is now. Raises `UnknownStream`, `UnknownTap` or `NotALake`."""
+    return snapshot.take(store, request.keys)

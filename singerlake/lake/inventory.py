@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from singerlake.errors import UnknownStream, UnknownTap
 from singerlake.format import keys as key_names
 from singerlake.format.keys import FileName, RunObject, StreamKeys, StreamObject, TapObject
-from singerlake.lake import registry
+from singerlake.lake import registry, unknown
 from singerlake.store import Listed, Store
 
 
@@ -97,14 +96,9 @@ def take_known(store: Store, tap_id: str | None, stream: str | None) -> Inventor
         return found
     known = registry.read_catalogue(store, tap_id)
     if known is None:
-        raise UnknownTap(
-            f"{store.url}: no tap {tap_id!r} in this lake; `singerlake ls` shows the taps"
-        )
+        raise unknown.missing_tap(store, tap_id)
     if stream is not None and stream not in known:
-        raise UnknownStream(
-            f"{store.url}: tap {tap_id!r} has no stream {stream!r}; "
-            "`singerlake ls` shows what there is"
-        )
+        raise unknown.missing_stream(store, tap_id, stream, known)
     return found
 
 

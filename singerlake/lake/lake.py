@@ -13,12 +13,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from singerlake.errors import CorruptDocument, NotALake
 from singerlake.format import keys as key_names
 from singerlake.format.catalogue import Entry
 from singerlake.format.keys import StreamKeys
 from singerlake.format.manifest import File
-from singerlake.lake import discovery, registry, snapshot
+from singerlake.lake import annotation, discovery, registry, snapshot, unknown
 from singerlake.lake.identity import new_run_id
 from singerlake.lake.runs import LOST_AFTER, Run, history
 from singerlake.lake.snapshot import Bookmark, Snapshot
@@ -71,7 +70,7 @@ class Tap:
         """The tap's Singer catalog entries, by stream. Raises `UnknownTap`."""
         entries = discovery.catalogue_of(self.store, self.tap_id)
         if not entries:
-            discovery.require_tap(self.store, self.tap_id)
+            unknown.require_tap(self.store, self.tap_id)
         return entries
 
     def runs(
@@ -93,7 +92,7 @@ class Tap:
         else:
             runs = history.logged(self.store, self.tap_id, limit)
         if not runs:
-            discovery.require_tap(self.store, self.tap_id)
+            unknown.require_tap(self.store, self.tap_id)
         return runs
 
 
@@ -105,7 +104,7 @@ class Lake:
 
     def taps(self) -> list[Tap]:
         """The lake's taps, by name."""
-        return [self.tap(tap_id) for tap_id in discovery.tap_ids(self.store)]
+        return [self.tap(tap_id) for tap_id in registry.tap_ids(self.store)]
 
     def tap(self, tap_id: str) -> Tap:
         return Tap(self.store, tap_id)
@@ -125,7 +124,7 @@ class Lake:
 
         Raises `UnknownTap`.
         """
-        registry.annotate(self.store, tap_id, changes, tags or {})
+        annotation.annotate(self.store, tap_id, changes, tags or {})
 
     def writer(
         self, tap_id: str, run_id: str | None = None, options: WriterOptions | None = None
@@ -144,20 +143,9 @@ def open_lake(url: str | Path, /, *, create: bool = False, **storage_options: An
 
 
 def open_on(store: Store, *, create: bool = False) -> Lake:
-    """Open the lake on a store that is open already."""
+    """Open the lake on a store that is open already. Raises `NotALake`."""
     if create:
         registry.register_taps(store, [])
-    elif not _is_a_lake(store):
-        raise NotALake(
-            f"{store.url}: expected a lake, found neither {key_names.LAKE_DOCUMENT} nor any tap "
-            "below raw/; check the address, or land something there first"
-        )
+    else:
+        unknown.require_lake(store)
     return Lake(store)
-
-
-def _is_a_lake(store: Store) -> bool:
-    """A lake document that cannot be read is one all the same: check and rebuild mend it."""
-    try:
-        return registry.read_lake_document(store) is not None or bool(discovery.tap_ids(store))
-    except CorruptDocument:
-        return True

@@ -17,7 +17,6 @@ from singerlake.errors import (
     CommitConflict,
     NotFound,
     OutcomeUnknown,
-    UnknownTap,
 )
 from singerlake.format import catalogue, lake_document
 from singerlake.format import keys as key_names
@@ -35,6 +34,12 @@ def read_lake_document(store: Store) -> dict[str, Any] | None:
     if stored is None:
         return None
     return lake_document.decode(stored.data, f"{store.url}/{key_names.LAKE_DOCUMENT}")
+
+
+def tap_ids(store: Store) -> list[str]:
+    """The lake's taps: one request, or a listing where the lake document is missing."""
+    body = read_lake_document(store)
+    return sorted(body["taps"]) if body is not None else names_in(store, key_names.ROOT)
 
 
 def read_catalogue(store: Store, tap_id: str) -> dict[str, Entry] | None:
@@ -56,28 +61,6 @@ def register_taps(store: Store, tap_ids: Iterable[str]) -> None:
             return lake_document.encode(lake_document.with_taps(body, all_taps))
         body = lake_document.decode(data, f"{store.url}/{key_names.LAKE_DOCUMENT}")
         changed = lake_document.with_taps(body, wanted)
-        return lake_document.encode(changed) if changed != body else None
-
-    update(store, key_names.LAKE_DOCUMENT, change)
-
-
-def annotate(
-    store: Store, tap_id: str, changes: Mapping[str, Any], tags: Mapping[str, Any]
-) -> None:
-    """Change these annotations and tags of a tap, and nothing else. Raises `UnknownTap`.
-
-    A tag whose value is None is taken away.
-    """
-
-    def change(data: bytes | None) -> bytes | None:
-        where = f"{store.url}/{key_names.LAKE_DOCUMENT}"
-        body = {"taps": {}} if data is None else lake_document.decode(data, where)
-        if tap_id not in body["taps"]:
-            raise UnknownTap(
-                f"{where}: no tap {tap_id!r} in it; `singerlake ls` shows the taps, and "
-                "`singerlake rebuild` adds those that have files"
-            )
-        changed = lake_document.annotated(body, tap_id, changes, tags)
         return lake_document.encode(changed) if changed != body else None
 
     update(store, key_names.LAKE_DOCUMENT, change)

@@ -7,11 +7,21 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from singerlake.errors import MissingManifest, NotFound, StaleBookmark, UnknownStream
+from singerlake.errors import MissingManifest, NotFound, StaleBookmark
 from singerlake.format import compression, message
 from singerlake.format.keys import StreamKeys
 from singerlake.format.manifest import Commit, File, Manifest
-from singerlake.lake import clock, inventory, log, merge, provenance, registry, retired, source
+from singerlake.lake import (
+    clock,
+    inventory,
+    log,
+    merge,
+    provenance,
+    registry,
+    retired,
+    source,
+    unknown,
+)
 from singerlake.lake.log import EVERYTHING, Selection
 from singerlake.store import Store
 
@@ -133,7 +143,7 @@ class Snapshot:
 def take(store: Store, keys: StreamKeys) -> Snapshot:
     """The stream as it is now; empty where its schema came and no record yet.
 
-    Raises `UnknownStream`.
+    Raises `UnknownStream`, `UnknownTap` or `NotALake`.
     """
     try:
         return Snapshot(store, keys, log.read_head(store, keys).manifest)
@@ -143,11 +153,10 @@ def take(store: Store, keys: StreamKeys) -> Snapshot:
 
 def _by_listing(store: Store, keys: StreamKeys) -> Snapshot:
     files = list_files(store, keys)
-    if not files and keys.stream not in (registry.read_catalogue(store, keys.tap_id) or {}):
-        raise UnknownStream(
-            f"{store.url}: tap {keys.tap_id!r} has no stream {keys.stream!r}; "
-            "`singerlake ls` shows what there is"
-        )
+    if not files:
+        known = registry.read_catalogue(store, keys.tap_id) or {}
+        if keys.stream not in known:
+            raise unknown.missing_stream(store, keys.tap_id, keys.stream, known)
     manifest = Manifest(
         tap_id=keys.tap_id,
         stream=keys.stream,

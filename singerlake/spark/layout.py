@@ -11,6 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as spark
 
 from singerlake.errors import ConfigError, InputError
+from singerlake.format.nearest import did_you_mean
 from singerlake.spark.spark_type import holds_map
 
 PARTITION = "__singerlake_partition"
@@ -45,7 +46,7 @@ def parse(text: str, columns: Sequence[str], allowed: Sequence[str]) -> Part:
     if name not in columns or (how and how not in allowed):
         raise ConfigError(
             f"{text!r}: expected a column, or one with {', '.join(':' + word for word in allowed)} "
-            f"behind it; the columns are {', '.join(columns)}"
+            f"behind it; the columns are {', '.join(columns)}.{did_you_mean(name, columns)}"
         )
     return Part(name, how)
 

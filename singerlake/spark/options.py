@@ -13,6 +13,7 @@ from typing import Any, cast
 from singerlake.decode.request import METADATA, STANDARD_METADATA, SchemaVersions, StreamRequest
 from singerlake.errors import ConfigError
 from singerlake.format.keys import StreamKeys
+from singerlake.format.nearest import did_you_mean
 from singerlake.format.record_type import Numbers
 from singerlake.format.times import parse_time
 from singerlake.lake.log import Selection
@@ -97,7 +98,8 @@ def parse(options: Mapping[str, str]) -> ReadOptions:
     unknown = sorted(set(given) - _KNOWN)
     if unknown:
         raise ConfigError(
-            f"the singerlake source has no option {', '.join(unknown)}; docs/spark.md lists them"
+            f"the singerlake source has no option {', '.join(unknown)}; docs/spark.md lists them."
+            f"{did_you_mean(unknown[0], _KNOWN)}"
         )
     versions: Any = given.get("schemaversions", "all")
     if versions not in ("all", "latest"):

@@ -23,6 +23,7 @@ from singerlake.errors import ConfigError
 from singerlake.format import catalogue
 from singerlake.format import manifest as manifests
 from singerlake.format.manifest import File
+from singerlake.format.nearest import did_you_mean
 from singerlake.format.schema import Schema
 from singerlake.lake import clock, commit, lock, registration, registry, uploads
 from singerlake.lake.lock import LockTimes
@@ -57,7 +58,10 @@ class LakeWriter(DataSourceArrowWriter):
         names = frozenset(field.name for field in fields)
         missing = [key for key in options.key_properties if key not in names]
         if missing:
-            raise ConfigError(f"key_properties: there is no column {', '.join(missing)}")
+            raise ConfigError(
+                f"key_properties: there is no column {', '.join(missing)}."
+                f"{did_you_mean(missing[0], names)}"
+            )
         self.options, self._names = options, names
         schema_of_records = Schema(singer_types.of_struct(fields), options.key_properties)
         store = options.store()

@@ -283,8 +283,14 @@ def test_a_property_named_like_metadata(spark: SparkSession, tmp_path: Path) -> 
 
 def test_what_is_not_there(spark: SparkSession, tmp_path: Path) -> None:
     land(tmp_path, EVERY_TYPE)
-    with pytest.raises(PySparkException, match=f"no stream 'other'.*here: {STREAM}"):
+    with pytest.raises(PySparkException, match=f"no stream 'other'; there are {STREAM}"):
         read_stream(spark, tmp_path, TAP, "other")
+    with pytest.raises(PySparkException, match=f"Did you mean '{STREAM}'"):
+        read_stream(spark, tmp_path, TAP, STREAM[:-1])
+    with pytest.raises(PySparkException, match="NotALake"):
+        read_stream(spark, tmp_path / "nowhere", TAP, STREAM)
+    with pytest.raises(PySparkException, match=r"no column idd.* Did you mean 'id'"):
+        read_stream(spark, tmp_path, TAP, STREAM, columns=["idd"]).collect()
     with pytest.raises(UnknownStream):
         merge_report(tmp_path, TAP, "other")
     df = read_stream(spark, tmp_path, TAP, STREAM)

@@ -139,8 +139,15 @@ def test_an_unknown_tap(root: str) -> None:
 def test_no_lake_at_all() -> None:
     with pytest.raises(NotALake):
         discover({"lake_root": new_root()})
-    with pytest.raises(UnknownTap):
+    with pytest.raises(NotALake):
         discover(config(new_root()))
+
+
+def test_a_name_that_is_nearly_right(root: str) -> None:
+    with pytest.raises(UnknownTap, match=f"Did you mean '{TAP_ID}'"):
+        discover({"lake_root": root, "tap_id": TAP_ID[:-1]})
+    with pytest.raises(ConfigError, match=r"orderz.* Did you mean 'orders'"):
+        discover(config(root, streams=["orderz"]))
 
 
 def test_a_lake_with_no_tap_yet() -> None:
