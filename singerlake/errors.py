@@ -13,6 +13,7 @@
     │   ├── BadMessage              a line is not a Singer message
     │   ├── RecordBeforeSchema      a record of a stream whose SCHEMA message has not come
     │   ├── MissingKey              a record without one of its stream's key properties
+    │   ├── InvalidRecord           a record that breaks its schema, where records are validated
     │   ├── BadName                 a tap or stream name that no path can hold
     │   └── SchemaCollision         two schemas of one stream have the same hash
     ├── DamageError             the lake needs repair: `singerlake check`, `singerlake rebuild`
@@ -87,6 +88,10 @@ class RecordBeforeSchema(InputError):
 
 class MissingKey(InputError):
     """A record without one of its stream's key properties."""
+
+
+class InvalidRecord(InputError):
+    """A record that breaks its schema, where records are validated."""
 
 
 class BadName(InputError):

@@ -30,6 +30,7 @@ from singerlake.errors import ConfigError, SingerlakeError
 from singerlake.format.nearest import did_you_mean
 from singerlake.lake import Lake, open_on
 from singerlake.lake import Tap as LakeTap
+from singerlake.plugin import output
 from singerlake.plugin.about import as_text
 from singerlake.plugin.config import from_environment, from_files, require_objects
 from singerlake.plugin.log import make_plain
@@ -40,7 +41,7 @@ from tap_singerlake.output import WholeLines
 from tap_singerlake.stream import LakeStream
 
 _OF_THE_SDK = (InvalidReplicationKeyException, MapExpressionError, StreamMapConfigError)
-"""Errors in settings and catalogs that the SDK finds."""
+"""Errors in settings and catalogs that the SDK finds: `ConfigError` in the log, as in the docs."""
 
 PATIENCE = 10
 """Seconds that a run may take to end after a signal: its reader may have stopped to read."""
@@ -194,11 +195,13 @@ def main() -> None:
 
     Where the target is gone, click ends the command quietly.
     """
+    output.wait_for_readers()
     make_plain()
     try:
         TapSingerlake.cli()
     except (SingerlakeError, *_OF_THE_SDK) as error:
-        TapSingerlake.logger.error("%s: %s", type(error).__name__, error)
+        name = type(error).__name__ if isinstance(error, SingerlakeError) else ConfigError.__name__
+        TapSingerlake.logger.error("%s: %s", name, error)
         sys.exit(1)
     except (JSONDecodeError, UnicodeDecodeError) as error:
         # The SDK reads these files, and does not tell which of them it was.

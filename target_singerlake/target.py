@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import sys
 from collections import Counter
@@ -12,10 +11,6 @@ from typing import IO, Any, ClassVar
 
 from singer_sdk import Target
 from singer_sdk.configuration._dict_config import parse_environment_config
-from singer_sdk.exceptions import (
-    MissingKeyPropertiesError,
-    RecordsWithoutSchemaException,
-)
 from singer_sdk.helpers._classproperty import classproperty
 from singer_sdk.helpers.capabilities import (
     CapabilitiesEnum,
@@ -24,9 +19,10 @@ from singer_sdk.helpers.capabilities import (
 )
 from singer_sdk.singerlib.encoding import GenericSingerReader
 
-from singerlake.errors import MissingKey, RecordBeforeSchema, SingerlakeError
+from singerlake.errors import SingerlakeError
 from singerlake.format import message
 from singerlake.lake import open_on
+from singerlake.plugin import output
 from singerlake.plugin.about import as_text
 from singerlake.plugin.config import from_environment, from_files, require_objects
 from singerlake.plugin.log import make_plain
@@ -38,6 +34,7 @@ from target_singerlake.landing import Landing
 from target_singerlake.mapped import Callbacks, KeptMaps, MappedIntake
 from target_singerlake.messages import BAD_INPUT, at_line
 from target_singerlake.raw import RawIntake
+from target_singerlake.sdk_errors import under_our_name
 from target_singerlake.sink import LakeSink
 
 SWITCH_INTERVAL = 0.0001
@@ -116,7 +113,7 @@ class TargetSingerlake(Target):
             raise at_line(intake.lines_taken + 1, line.begin, message.too_long()) from None
         except BAD_INPUT as error:
             self.landing.finish()
-            raise _as_the_sdk_has_it(error) from error
+            raise under_our_name(error) from error
         except BaseException:
             self.landing.close()
             raise
@@ -230,26 +227,17 @@ class _Reader(GenericSingerReader[str]):
         raise AssertionError("lines are decoded in blocks")
 
 
-def _as_the_sdk_has_it(error: Exception) -> Exception:
-    """The two errors that have a name of their own among Singer targets."""
-    if isinstance(error, RecordBeforeSchema):
-        return RecordsWithoutSchemaException(str(error))
-    if isinstance(error, MissingKey):
-        return MissingKeyPropertiesError(str(error))
-    return error
-
-
 def main() -> None:
     """The command: errors that are the user's to mend are one line in the log."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(encoding="utf-8", newline="\n")
+    output.wait_for_readers()
     make_plain()
     # The thread that compresses asks for Python's lock often, and for a moment only.
     sys.setswitchinterval(SWITCH_INTERVAL)
     try:
         TargetSingerlake.cli()
     except (SingerlakeError, *BAD_INPUT) as error:
-        TargetSingerlake.logger.error("%s: %s", type(error).__name__, error)
+        name = type(under_our_name(error)).__name__
+        TargetSingerlake.logger.error("%s: %s", name, error)
         sys.exit(1)
 
 

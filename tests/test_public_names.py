@@ -36,6 +36,7 @@ ERRORS = {
     "BadMessage": "InputError",
     "BadName": "InputError",
     "MissingKey": "InputError",
+    "InvalidRecord": "InputError",
     "RecordBeforeSchema": "InputError",
     "SchemaCollision": "InputError",
     "DamageError": "SingerlakeError",

@@ -2,7 +2,39 @@
 
 from __future__ import annotations
 
+import io
+import select
 import sys
+from typing import Any
+
+
+class _Waiting(io.FileIO):
+    """A descriptor that somebody may have made non-blocking: where it is full, we wait."""
+
+    def write(self, data: Any) -> int:
+        while True:
+            sent = super().write(data)
+            if sent is not None:
+                return sent
+            select.select([], [self], [])
+
+
+def wait_for_readers() -> None:
+    """Let stdout wait for a slow reader, though its descriptor does not block; text is UTF-8.
+
+    The descriptor stays as it is: whoever started this process may share it.
+    """
+    try:
+        descriptor = sys.stdout.fileno()
+        sys.stdout.flush()
+    except (AttributeError, OSError, ValueError):
+        return  # closed, or no file: `send` says so
+    sys.stdout = io.TextIOWrapper(
+        io.BufferedWriter(_Waiting(descriptor, "wb", closefd=False)),
+        encoding="utf-8",
+        newline="\n",
+        line_buffering=sys.stdout.isatty(),
+    )
 
 
 def send(lines: bytes) -> None:

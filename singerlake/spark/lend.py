@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import threading
 from collections.abc import Mapping
 from typing import Any
@@ -14,6 +13,7 @@ from pyspark.sql import SparkSession
 from singerlake.errors import ConfigError
 from singerlake.spark.source import register
 from singerlake.store import sealed
+from singerlake.store.secrets import silence_debug
 
 _lending = threading.Lock()
 
@@ -46,9 +46,7 @@ def share(spark: SparkSession) -> bool:
         context = spark.sparkContext
     except PySparkException:
         return False
-    told = logging.getLogger("py4j")
-    if told.level == logging.NOTSET:
-        told.setLevel(logging.INFO)  # its debug log holds whatever goes to Java
+    silence_debug("py4j")  # its debug log holds whatever goes to Java
     with _lending:
         # A new dictionary: another thread may be reading the old one.
         context.environment = {**context.environment, **sealed.lent()}

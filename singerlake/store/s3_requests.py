@@ -7,7 +7,6 @@ are not used, because they drop conditions, need a HEAD before a GET, and cache 
 from __future__ import annotations
 
 import contextlib
-import logging
 import math
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -25,6 +24,7 @@ from singerlake.store.base import Stored, require_document
 from singerlake.store.per_process import PerProcess
 from singerlake.store.s3_errors import explained
 from singerlake.store.sealed import seal, unseal
+from singerlake.store.secrets import silence_debug
 
 ONE_PUT = 32 << 20  # a larger file goes in parts
 # The last resort: botocore's time-outs do not run while a server holds back its 100 Continue.
@@ -161,10 +161,7 @@ class _OneSend(AIOHTTPSession):  # type: ignore[misc, unused-ignore]
 def _connect(sealed: Mapping[str, Any]) -> Any:
     """A file system of our own, which neither retries nor caches: that is the callers' part."""
     options = unseal(sealed)
-    for name in _TELL_SECRETS:
-        logger = logging.getLogger(name)
-        if logger.level == logging.NOTSET:
-            logger.setLevel(logging.INFO)
+    silence_debug(*_TELL_SECRETS)
     config = {
         "connect_timeout": 10,
         "read_timeout": 60,

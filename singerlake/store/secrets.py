@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -28,3 +29,14 @@ def scrub(text: str, options: Mapping[str, Any]) -> str:
     for secret in sorted(known, key=len, reverse=True):
         text = text.replace(secret, "***")
     return public_url(text, "***@")
+
+
+def silence_debug(*loggers: str) -> None:
+    """Keep the debug messages of libraries out of logs: they hold headers and whatever is sent.
+
+    A logger whose level somebody has set keeps it, and no logger says more than before.
+    """
+    for name in loggers:
+        logger = logging.getLogger(name)
+        if logger.level == logging.NOTSET:
+            logger.setLevel(max(logging.INFO, logger.getEffectiveLevel()))

@@ -17,6 +17,7 @@ from singerlake.cli.commands import COMMANDS as COMMAND_HELP
 from singerlake.cli.storage_options import options_of
 from tests.cli.lake import TAP, run, said, told
 from tests.servers import S3Server
+from tests.target.driving import environment
 
 TOP = click.Context(main, info_name="singerlake")
 COMMANDS = main.list_commands(TOP)
@@ -174,6 +175,34 @@ def test_a_lake_in_a_bucket_is_reached_by_a_file_of_options(
         "storage option key",
         "storage option secret",
     ]
+
+
+@pytest.mark.parametrize("command", [("singerlake.cli", "ls"), ("target_singerlake",)], ids=str)
+def test_libraries_of_s3_log_no_more_than_the_log_level_says(
+    moto_server: S3Server, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    """botocore has an INFO line on where it found the credentials."""
+    url = f"s3://{moto_server.new_bucket()}/lake"
+    open_lake(url, create=True, **moto_server.storage_options())
+    settings = tmp_path / "config.json"
+    settings.write_text(json.dumps({"lake_root": url, "tap_id": TAP}))
+    more = ("--config", str(settings)) if len(command) == 1 else (url,)
+    done = subprocess.run(
+        [sys.executable, "-m", *command, *more],
+        env=environment(
+            {
+                "AWS_ACCESS_KEY_ID": moto_server.key,
+                "AWS_SECRET_ACCESS_KEY": moto_server.secret,
+                "AWS_ENDPOINT_URL": moto_server.endpoint,
+                "LOGLEVEL": "WARNING",
+            }
+        ),
+        input=b"",
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == b""
 
 
 @pytest.mark.parametrize("command", ["ls", "check", "rebuild", "vacuum", "du", "log"])

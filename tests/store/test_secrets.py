@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
+import uuid
 from typing import Any
 
 import pytest
 
 from singerlake.store.address import public_url, user_info
-from singerlake.store.secrets import scrub
+from singerlake.store.secrets import scrub, silence_debug
 
 MESSAGE = "the bucket is not there: check the address"
 
@@ -59,3 +61,25 @@ def test_a_path_may_hold_what_would_end_a_password(url: str) -> None:
     assert user_info(url) == ""
     assert public_url(url) == url
     assert scrub(url, {}) == url
+
+
+@pytest.mark.parametrize(
+    ("around", "own", "after"),
+    [
+        (logging.WARNING, logging.NOTSET, logging.WARNING),
+        (logging.INFO, logging.NOTSET, logging.INFO),
+        (logging.DEBUG, logging.NOTSET, logging.INFO),
+        (logging.WARNING, logging.DEBUG, logging.DEBUG),
+    ],
+)
+def test_a_library_says_no_more_than_before_and_nothing_of_debug(
+    around: int, own: int, after: int
+) -> None:
+    name = f"library-{uuid.uuid4().hex}"
+    logging.getLogger(name).setLevel(around)
+    logger = logging.getLogger(f"{name}.inner")
+    logger.setLevel(own)
+    silence_debug(logger.name)
+    assert logger.getEffectiveLevel() == after
+    logging.getLogger(name).setLevel(logging.DEBUG)  # somebody turns it on later
+    assert logger.getEffectiveLevel() >= min(after, logging.INFO)

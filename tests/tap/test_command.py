@@ -154,7 +154,7 @@ def test_bad_settings_are_one_line_that_says_which(
 @pytest.mark.parametrize(
     ("wrong", "expected"),
     [
-        ({"label": "nme.upper()"}, "MapExpressionError: "),
+        ({"label": "nme.upper()"}, "ConfigError: "),
         ({"label": "1/0"}, "do not suit a record (ZeroDivisionError)"),
         ({"__filter__": "id / 0"}, "do not suit a record (ZeroDivisionError)"),
     ],

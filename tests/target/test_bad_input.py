@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from singerlake import errors
 from singerlake.format import message
 from tests.target.driving import (
     PATHS,
@@ -113,8 +115,31 @@ def path(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 def assert_refused(outcome: Outcome, words: str) -> None:
     assert words in outcome.refused()
+    assert_our_name(outcome)
     assert SECRET not in outcome.log
     assert [json.loads(each) for each in outcome.states] == [{"at": 1}]
+
+
+def assert_our_name(outcome: Outcome) -> None:
+    """The log has the name that docs/reference/errors.md has."""
+    name = re.search(r"\| (\w+): line", outcome.error)
+    assert name, outcome.error
+    assert name[1] in vars(errors), outcome.error
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("a record before its schema", "RecordBeforeSchema"),
+        ("a record without its key", "MissingKey"),
+    ],
+)
+@pytest.mark.parametrize("path", PATHS.values(), ids=PATHS)
+def test_the_log_has_the_name_of_the_docs(
+    tmp_path: Path, path: dict[str, Any], name: str, expected: str
+) -> None:
+    outcome = run([*BEFORE, BAD[name][0]], tmp_path, **path)
+    assert f"| {expected}: line 5" in outcome.refused()
 
 
 @pytest.mark.parametrize("name", BAD)

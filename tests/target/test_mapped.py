@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from singer_sdk.exceptions import InvalidRecord
 
+from singerlake import errors
 from singerlake.lake import Writer
 from target_singerlake.sink import LakeSink
 from target_singerlake.target import TargetSingerlake
@@ -110,7 +111,7 @@ def test_a_map_that_cannot_be_worked_out_ends_the_run_and_keeps_what_came(tmp_pa
     maps = {"s": {"double": "int(name) * 2"}}
     lines = [schema("s", name=TEXT), record("s", 1, name="7"), state({"at": 1})]
     outcome = run([*lines, record("s", 2)], tmp_path, stream_maps=maps)
-    assert "line 4 of the input, stream 's'" in outcome.refused()
+    assert "ConfigError: line 4 of the input, stream 's'" in outcome.refused()
     assert outcome.states == [b'{"at": 1}']
     assert [each["double"] for each in records(tmp_path, "s")] == [14]
 
@@ -198,16 +199,18 @@ def test_an_invalid_record_is_kept_where_they_are_not(root: str) -> None:
     assert records(root, "s") == [{"id": "one"}] * 2
 
 
-def test_the_sdk_sees_the_error_of_its_own_kind(root: str) -> None:
+def test_the_sdk_sees_the_error_of_its_own_kind_and_so_do_we(root: str) -> None:
     bad = '{"type": "RECORD", "stream": "s", "record": {"id": "one"}}'
     with pytest.raises(InvalidRecord):
+        land([schema("s"), bad], root, validate_records=True)
+    with pytest.raises(errors.InvalidRecord):
         land([schema("s"), bad], root, validate_records=True)
 
 
 def test_a_schema_that_is_none_ends_the_run_where_records_are_validated(tmp_path: Path) -> None:
     lines = [schema("s"), record("s", 1), state({"at": 1}), schema("t", x={"type": "nonsense"})]
     outcome = run(lines, tmp_path, validate_records=True)
-    assert "line 4 of the input, stream 't'" in outcome.refused()
+    assert "BadMessage: line 4 of the input, stream 't'" in outcome.refused()
     assert outcome.states == [b'{"at": 1}']
     assert numbers(tmp_path, "s") == [1]
 

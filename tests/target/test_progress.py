@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from target_singerlake import landing
-from tests.target.driving import PATHS, files, land, record, schema, state
+from tests.target.driving import PATHS, files, land, record, run, schema, state
 
 LINES = [
     schema("a"),
@@ -78,3 +79,29 @@ def test_the_metrics_count_each_streams_records(
             if point["metric"] == "record_count":
                 counts[point["tags"]["stream"]] += point["value"]
     assert counts == {"a": 1200, "b": 34}
+
+
+def test_the_metrics_in_a_structured_log_name_their_stream(
+    tmp_path: Path, path: dict[str, Any]
+) -> None:
+    """As Meltano has plugins log, which shows the line's `stream_name`, and no tags."""
+    logs = tmp_path / "logging.yml"
+    logs.write_text(STRUCTURED)
+    env = {"SINGER_SDK_LOG_CONFIG": str(logs)}
+    outcome = run(LINES, tmp_path / "lake", env=env, **path)
+    lines = [json.loads(line) for line in outcome.log.splitlines() if line.startswith("{")]
+    found = {
+        line["stream_name"]: line["metric_info"]["value"]
+        for line in lines
+        if line["message"] == "METRIC" and line["metric_info"]["metric"] == "record_count"
+    }
+    assert found == {"a": 1200, "b": 34}, outcome.log
+
+
+STRUCTURED = """
+version: 1
+disable_existing_loggers: false
+formatters: {structured: {(): singer_sdk.logging.StructuredFormatter}}
+handlers: {log: {class: logging.StreamHandler, formatter: structured, stream: "ext://sys.stderr"}}
+root: {level: INFO, handlers: [log]}
+"""
