@@ -13,7 +13,7 @@ from typing import Any
 import click
 from rich.text import Text
 
-from singerlake.cli.console import plural, print_json, print_table, say, table
+from singerlake.cli.console import plural, print_json, print_table, say, size, table
 from singerlake.cli.credentials import credentials
 from singerlake.cli.name import shown
 from singerlake.cli.options import command, json_option
@@ -22,6 +22,7 @@ from singerlake.cli.root import Root, root_arguments
 from singerlake.errors import NotALake, SingerlakeError
 from singerlake.format import keys as key_names
 from singerlake.lake import open_on
+from singerlake.lake.scratch import leftovers
 from singerlake.store import Answer, LocalStore, Retrying, Store, trial
 
 PACKAGES = ("singerlake", "fsspec", "s3fs", "gcsfs", "adlfs", "pyspark", "pyarrow", "singer-sdk")
@@ -39,8 +40,9 @@ def doctor(context: click.Context, root: Root, read_only: bool, as_json: bool) -
     Reading, writing, listing, conditional writes, and clocks: everything that a lake at ROOT needs.
     Writes a few objects to a folder `singerlake-doctor-…` below ROOT and removes them. Lets threads
     race for one object, because a store that ignores conditions looks like one that keeps them
-    until two writers meet. Tells which credentials are found, never their values. There need not be
-    a lake yet. Exits with 1 where something does not work; `weak` alone is no failure.
+    until two writers meet. Tells which credentials are found, never their values, and reports
+    temporary folders that killed processes left on this machine. There need not be a lake yet.
+    Exits with 1 where something does not work; `weak` alone is no failure.
 
     \b
     Examples:
@@ -49,7 +51,7 @@ def doctor(context: click.Context, root: Root, read_only: bool, as_json: bool) -
       singerlake doctor ./lake --json | jq '.answers[] | select(.status != "ok")'
     """
     with progress("trying the store"):
-        answers = list(_answers(root, read_only))
+        answers = [_temporary_files(), *_answers(root, read_only)]
     versions = dict(_versions())
     found = list(credentials(root.url, root.options, os.environ, _home()))
     healthy = all(answer.status != "failed" for answer in answers)
@@ -93,6 +95,21 @@ def _answer(what: str, attempt: Callable[[], str]) -> Answer:
         return Answer(what, "ok", attempt())
     except SingerlakeError as error:
         return Answer(what, "failed", str(error))
+
+
+def _temporary_files() -> Answer:
+    """What killed processes left on this machine: the data of other people may be in it."""
+    left = leftovers()
+    if not left:
+        return Answer("temporary files", "ok", "no killed process left any")
+    names = ", ".join(str(each.path) for each in left[:3]) + (", …" if len(left) > 3 else "")
+    return Answer(
+        "temporary files",
+        "weak",
+        f"killed processes left {plural(len(left), 'folder')} with "
+        f"{size(sum(each.bytes for each in left))} ({names}): the next run that writes "
+        "removes them",
+    )
 
 
 def _lake(store: Store) -> str:

@@ -19,7 +19,7 @@ from singerlake.cli.root import Root, root_arguments
 from singerlake.errors import ConfigError
 from singerlake.lake import Lake, clock
 from singerlake.lake import check as run_check
-from singerlake.lake.spool import temporary_folder
+from singerlake.lake.scratch import temporary_folder
 
 if TYPE_CHECKING:
     from singerlake.site.build import Built

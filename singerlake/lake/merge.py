@@ -30,7 +30,7 @@ from singerlake.lake import clock, commit, inventory, log, retired, source
 from singerlake.lake.joined import Joined
 from singerlake.lake.lock import LockTimes
 from singerlake.lake.log import Head
-from singerlake.lake.spool import temporary_folder
+from singerlake.lake.scratch import temporary_folder
 from singerlake.store import Promise, Store
 
 RUN_ID = "vacuum"

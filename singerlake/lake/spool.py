@@ -7,7 +7,6 @@ some gzip members, into a spool that is memory at first and a local file once it
 from __future__ import annotations
 
 import hashlib
-import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -33,22 +32,6 @@ IN_MEMORY = 64 * 1024
 
 WAITING = 16 * 1024 * 1024
 """Raw bytes that may wait for the compressor before the caller has to."""
-
-
-def temporary_folder(within: Path | None = None) -> tempfile.TemporaryDirectory[str]:
-    """A new folder in this one, or in the system's; it goes, as far as it can, when it is closed.
-
-    Raises `ConfigError` where there is no place for one.
-    """
-    try:
-        return tempfile.TemporaryDirectory(
-            prefix="singerlake-", dir=within, ignore_cleanup_errors=True
-        )
-    except OSError as error:
-        raise ConfigError(
-            f"no temporary folder can be made ({error}): let "
-            f"{'spool_folder' if within else 'TMPDIR'} name a folder that can be written to"
-        ) from error
 
 
 @dataclass(frozen=True)

@@ -39,15 +39,8 @@ from singerlake.lake.lane import Flush, Lane
 from singerlake.lake.lock import LockTimes
 from singerlake.lake.pending import Pending
 from singerlake.lake.registration import register
-from singerlake.lake.spool import (
-    CHUNK,
-    PORTION,
-    Compressor,
-    OpenFile,
-    Spool,
-    Spooled,
-    temporary_folder,
-)
+from singerlake.lake.scratch import temporary_folder
+from singerlake.lake.spool import CHUNK, PORTION, Compressor, OpenFile, Spool, Spooled
 from singerlake.store import Store
 
 BUFFERED = 32 * 1024 * 1024

@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from singerlake.errors import AlreadyExists
-from singerlake.lake.spool import temporary_folder
+from singerlake.lake.scratch import temporary_folder
 from singerlake.projection.document import PublishedFile, PublishedKeys
 from singerlake.projection.file_format import FORMATS, Sink
 from singerlake.spark import layout

@@ -21,7 +21,8 @@ from singerlake.format.manifest import File
 from singerlake.format.origin import Origin
 from singerlake.format.schema import Schema
 from singerlake.lake import uploads
-from singerlake.lake.spool import CHUNK, Spool, temporary_folder
+from singerlake.lake.scratch import temporary_folder
+from singerlake.lake.spool import CHUNK, Spool
 from singerlake.spark import encode
 from singerlake.spark import options as read_options
 from singerlake.store import Store, open_store

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from singerlake.cli.credentials import credentials
 from singerlake.errors import PermissionDenied
+from singerlake.lake.scratch import temporary_folder
 from singerlake.store import LocalStore
 from tests.cli.lake import contents, run, said, told
 from tests.nobody import run_as_nobody
 
 
+@pytest.fixture
+def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where temporary folders go: other tests kill processes, which leave theirs."""
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+@pytest.mark.usefixtures("scratch")
 def test_a_sound_store_is_told_to_be_so(root: Path) -> None:
     before = contents(root)
     shown = said("doctor", root)
@@ -90,3 +103,17 @@ def test_no_home_is_told_to_hold_nothing(root: Path, monkeypatch: pytest.MonkeyP
     assert told("doctor", root, "--read-only")["credentials"] == []
     for home in (None, Path("x" * 300)):  # the second may not even be asked for
         assert list(credentials("s3://bucket", {}, {}, home)) == []
+
+
+def test_folders_that_a_killed_process_left_are_reported(root: Path, scratch: Path) -> None:
+    left = temporary_folder(scratch)
+    Path(left.name, "1").write_bytes(b"x" * 2000)
+    assert told("doctor", root, "--read-only")["answers"][0]["status"] == "ok"
+    assert left._lock is not None
+    os.close(left._lock)  # as when its process dies
+    answer = told("doctor", root, "--read-only")["answers"][0]
+    assert answer["status"] == "weak"
+    assert "killed processes left 1 folder with 2.0 kB" in answer["told"]
+    assert Path(left.name, "1").exists()
+    left._lock = None
+    left.cleanup()

@@ -237,8 +237,8 @@ def test_a_temporary_file_that_somebody_removed_stops_the_commit(
     writer.write(schema_line())
     for number in range(PORTIONS):
         writer.write(record_line(number))
-    until(lambda: any(tmp_path.glob("*/*")))
-    (spilled,) = tmp_path.glob("*/*")
+    until(lambda: any(tmp_path.glob("*/files/*")))
+    (spilled,) = tmp_path.glob("*/files/*")
     spilled.unlink()
     with suppress(ConfigError):  # at the latest by the commit
         for number in range(PORTIONS if more else 0):
@@ -256,7 +256,7 @@ def test_a_temporary_file_that_was_cut_while_it_waited_is_not_uploaded(
     monkeypatch.setattr(spool, "IN_MEMORY", 1)
 
     def cut() -> None:
-        (spilled,) = tmp_path.glob("*/*")
+        (spilled,) = tmp_path.glob("*/files/*")
         os.truncate(spilled, spilled.stat().st_size - 1)
 
     store = new_store()

@@ -6,6 +6,8 @@ import io
 import json
 import os
 import signal
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,7 @@ from tests.target.driving import (
     state,
     text,
 )
+from tests.zygote import PATIENCE
 
 SLOW_COMMIT = """
 import time
@@ -182,3 +185,29 @@ def test_a_tap_that_dies_leaves_what_came_committed(tmp_path: Path) -> None:
         outcome = running.end()
     assert (outcome.code, outcome.states) == (0, [b'{"at": 1}'])
     assert numbers(tmp_path, "s") == [1]
+
+
+def test_the_next_run_removes_what_a_killed_run_left(tmp_path: Path) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    env = {"TMPDIR": str(scratch)}
+    root = tmp_path / "lake"
+    noise = [os.urandom(60_000).hex() for _ in range(20)]
+    with started(root, env=env) as killed, started(root, env=env) as living:
+        for running in (killed, living):
+            running.send(schema("s"), *(record("s", 1, noise=each) for each in noise))
+        _until(lambda: len([*scratch.glob("singerlake-*/files/*")]) == 2)
+        killed.process.kill()
+        killed.process.wait()
+        outcome = run([schema("s"), record("s", 2)], root, env=env)
+        assert "which a killed process left" in outcome.log
+        assert len([*scratch.glob("singerlake-*")]) == 1
+        assert living.end().code == 0
+    assert [*scratch.iterdir()] == []
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
