@@ -46,6 +46,8 @@ class Decoder:
         for block in _without_schema(chunks, file.where):
             rows = self._rows(block, position, timed, file.where)
             position += rows.lines
+            if file.ranges and len(file.ranges) > 1:
+                _correct_positions(rows, file.ranges)
             if file.parts and "_sequence" in self.wanted.metadata:
                 _add_sequences(rows, file.parts, file.where)
             if not file.in_time:
@@ -96,6 +98,18 @@ class Decoder:
                 array = pa.repeat(pa.scalar(value, field.type), rows.count)
             arrays.append(array)
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def _correct_positions(rows: Rows, ranges: tuple[tuple[int, int], ...]) -> None:
+    """Lines that were not handed over count too: their places were not known to the parsers."""
+    name = about_row("_position")
+    if name not in rows.arrays:
+        return
+    starts = np.array([skip for skip, _ in ranges])
+    taken = np.cumsum([0, *(take for _, take in ranges[:-1])])
+    index = rows.arrays[name].to_numpy() - FIRST_POSITION - starts[0]
+    at = np.searchsorted(taken, index, side="right") - 1
+    rows.arrays[name] = pa.array(index - taken[at] + starts[at] + FIRST_POSITION, pa.int64())
 
 
 def _add_sequences(rows: Rows, parts: tuple[tuple[int, int], ...], where: str) -> None:

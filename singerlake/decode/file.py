@@ -31,16 +31,17 @@ def batches(
     for file in files:
         key = keys.under(file.path)
         chunks = source.committed_blocks(store, keys, file, BLOCK)
-        merged, skip = _merge(store, keys, file, selection, wanted), 0
+        merged = _merge(store, keys, file, selection, wanted)
+        ranges: tuple[tuple[int, int], ...] | None = None
         if merged is not None and merged.parts and not selection.holds_all_of(file):
-            skip, take = merged.lines_between(selection.since, selection.until)
-            chunks = compression.some_lines(chunks, skip, take)
+            ranges = tuple(merged.line_ranges(selection.holds))
+            chunks = compression.line_ranges(chunks, ranges)
         facts = FileFacts(
             where=f"{store.url}/{key}",
             constants=_constants(keys, file, key),
             in_time=_is_in_time(file, wanted),
             parts=merged.parts if merged else (),
-            skipped=skip,
+            ranges=ranges,
         )
         yield from decoder.batches(facts, chunks)
 

@@ -79,11 +79,17 @@ class FileFacts:
     """What the rows of one file have in common; `where` names it in messages.
 
     `in_time` is False where some rows may lie outside the wanted time. A merged file has `parts`,
-    the lines committed under each sequence number, of which `skipped` lines were not handed over.
+    the lines committed under each sequence number. Only the lines in `ranges` were handed over, all
+    where that is None: each range has the number of lines before it, and that of its own.
     """
 
     where: str
     constants: dict[str, Any]
     in_time: bool = True
     parts: tuple[tuple[int, int], ...] = ()
-    skipped: int = 0
+    ranges: tuple[tuple[int, int], ...] | None = None
+
+    @property
+    def skipped(self) -> int:
+        """How many lines stand before the first that was handed over."""
+        return self.ranges[0][0] if self.ranges else 0

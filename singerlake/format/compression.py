@@ -11,7 +11,7 @@ from __future__ import annotations
 import bz2
 import io
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import chain
 from typing import BinaryIO, cast
@@ -141,19 +141,31 @@ def line_blocks(chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def some_lines(chunks: Iterator[bytes], skip: int, take: int) -> Iterator[bytes]:
-    """The first line, then `take` of the lines that follow `skip` others: whole lines, in blocks.
+    """The first line, then `take` of the lines that follow `skip` others; see `line_ranges`."""
+    return line_ranges(chunks, [(skip, take)])
+
+
+def line_ranges(chunks: Iterator[bytes], ranges: Sequence[tuple[int, int]]) -> Iterator[bytes]:
+    """The first line, then for each (skip, take) `take` of the lines behind the first one and
+    `skip` others: whole lines, in blocks. The ranges are in order, and do not overlap.
 
     Blank lines count for nothing, and are left out. What follows is read to its end all the same,
     because only there it shows whether the file is whole.
     """
-    passed = 0
+    wanted = [(0, 1), *((1 + skip, 1 + skip + take) for skip, take in ranges if take)]
+    passed = current = 0
     for found in line_lists(chunks):
-        begin, end = (max(number - passed, 0) for number in (1 + skip, 1 + skip + take))
-        some = found[begin:end] if passed else found[:1] + found[begin:end]
-        passed += len(found)
+        some: list[bytes] = []
+        end = passed + len(found)
+        for begin, stop in wanted[current:]:
+            some += found[max(begin - passed, 0) : max(stop - passed, 0)]
+            if stop > end:
+                break
+            current += 1
+        passed = end
         if some:
             yield b"\n".join(some) + b"\n"
-        if passed > skip + take:
+        if current == len(wanted):
             break
     for _ in chunks:
         pass

@@ -6,7 +6,7 @@ merged file is committed: a merge that was interrupted is known by it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 
 import msgspec
@@ -145,16 +145,20 @@ class Merge(msgspec.Struct, frozen=True, kw_only=True):
         """Of all parts."""
         return sum(lines for _, lines in self.parts)
 
-    def lines_between(self, since: int, until: int | None) -> tuple[int, int]:
-        """How many lines to skip, and how many to take, for the numbers after `since`, up to
-        `until`."""
-        skip = sum(lines for sequence, lines in self.parts if sequence <= since)
-        take = sum(
-            lines
-            for sequence, lines in self.parts
-            if sequence > since and (until is None or sequence <= until)
-        )
-        return skip, take
+    def line_ranges(self, wanted: Callable[[int], bool]) -> list[tuple[int, int]]:
+        """The lines of the wanted numbers: how many lines are before each range, and how many are
+        in it. Ranges that touch are one."""
+        ranges: list[tuple[int, int]] = []
+        passed = 0
+        for sequence, lines in self.parts:
+            if lines and wanted(sequence):
+                skip, take = ranges[-1] if ranges else (-1, 0)
+                if skip + take == passed and ranges:
+                    ranges[-1] = (skip, take + lines)
+                else:
+                    ranges.append((passed, lines))
+            passed += lines
+        return ranges
 
 
 def commits_of(rows: Iterable[File]) -> tuple[Commits, ...]:

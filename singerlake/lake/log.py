@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from operator import itemgetter
 
 from singerlake.errors import BadName, CorruptDocument, NotFound
 from singerlake.format import document, times
@@ -29,8 +31,9 @@ class Head:
 class Selection:
     """Which files of a log to give. Whole segments that hold none of them are not read.
 
-    `since` and `until` are sequence numbers, after and up to; `start` and `end` are times of
-    records, from and before. A time without a zone is taken to be UTC, as in a record.
+    `since` and `until` are sequence numbers, after and up to; `numbers` are ranges of sequence
+    numbers, first and last, in order and apart from each other, None for all. `start` and `end` are
+    times of records, from and before. A time without a zone is taken to be UTC, as in a record.
     """
 
     since: int = 0
@@ -38,6 +41,7 @@ class Selection:
     start: datetime | None = None
     end: datetime | None = None
     schema_hashes: Collection[str] | None = None
+    numbers: tuple[tuple[int, int], ...] | None = None
 
     def __post_init__(self) -> None:
         for name in ("start", "end"):
@@ -55,15 +59,37 @@ class Selection:
         return (
             highest > self.since
             and (self.until is None or lowest <= self.until)
+            and self._is_among_numbers(lowest, highest)
             and (self.start is None or row.last >= self.start)
             and (self.end is None or row.first < self.end)
         )
 
     def holds_all_of(self, file: File) -> bool:
         """Whether every sequence number of a file that may hold some is selected."""
-        return file.lowest_sequence > self.since and (
-            self.until is None or file.sequence <= self.until
+        return (
+            file.lowest_sequence > self.since
+            and (self.until is None or file.sequence <= self.until)
+            and self._is_among_numbers(file.lowest_sequence, file.sequence, whole=True)
         )
+
+    def holds(self, sequence: int) -> bool:
+        """Whether a sequence number is selected."""
+        return (
+            sequence > self.since
+            and (self.until is None or sequence <= self.until)
+            and self._is_among_numbers(sequence, sequence)
+        )
+
+    def _is_among_numbers(self, lowest: int, highest: int, whole: bool = False) -> bool:
+        """Whether a range of `numbers` has one of these, or all of them."""
+        if self.numbers is None:
+            return True
+        # The first range that does not end before `lowest`.
+        at = bisect_left(self.numbers, lowest, key=itemgetter(1))
+        if at == len(self.numbers):
+            return False
+        first, last = self.numbers[at]
+        return first <= lowest and highest <= last if whole else first <= highest
 
 
 EVERYTHING = Selection()

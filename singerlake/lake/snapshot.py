@@ -120,10 +120,9 @@ class Snapshot:
         if selection.holds_all_of(file):
             return whole
         parts = merge.read_merge(self.store, self.keys, file)
-        if parts is None:
+        if parts is None or not parts.parts:
             return whole
-        skip, take = parts.lines_between(selection.since, selection.until)
-        return compression.some_lines(whole, skip, take)
+        return compression.line_ranges(whole, parts.line_ranges(selection.holds))
 
     def lines(self, file: File, selection: Selection = EVERYTHING) -> Iterator[bytes]:
         """A file's messages as they were stored, without their line feeds; see `blocks`."""

@@ -259,7 +259,7 @@ def test_lines_of_a_merged_file_have_their_own_sequence() -> None:
     whole = FileFacts("f", {"_sequence": 9}, parts=((5, 1), (7, 3), (9, 2)))
     [batch] = made.batches(whole, [b"\n".join(lines) + b"\n"])
     assert batch.column("_sequence").to_pylist() == [5, 7, 7, 7]
-    part = FileFacts("f", {"_sequence": 9}, parts=((5, 1), (7, 3), (9, 2)), skipped=2)
+    part = FileFacts("f", {"_sequence": 9}, parts=((5, 1), (7, 3), (9, 2)), ranges=((2, 4),))
     [batch] = made.batches(part, [b"\n".join(lines) + b"\n"])
     assert batch.column("_sequence").to_pylist() == [7, 7, 9, 9]
 

@@ -57,7 +57,7 @@ def a_segment(data: bytes) -> object:
 
 
 def a_merge(data: bytes) -> object:
-    return merge.decode(data, "here").lines_between(1, 2)
+    return merge.decode(data, "here").line_ranges(lambda number: 1 < number <= 2)
 
 
 def a_lock(data: bytes) -> object:

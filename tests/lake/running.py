@@ -1,0 +1,71 @@
+"""Runs that land and end: for tests of what reads by run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from singerlake.format import run as runs
+from singerlake.format.run import Outcome, RunStream
+from singerlake.lake import Lake, clock, open_on
+from singerlake.lake.runs import end
+from singerlake.store import Store
+from tests.lake.landing import STREAM, TAP, options, record_line, schema_line
+
+
+class Running:
+    """A run under way: it commits when a test says so, and ends with a document, or dies."""
+
+    def __init__(self, store: Store, run_id: str, stream: str = STREAM) -> None:
+        self.store, self.run_id, self.stream = store, run_id, stream
+        self.writer = open_on(store, create=True).writer(TAP, run_id, options())
+        self.begun = clock.now()
+        self.sequences: list[int] = []
+        self.records = 0
+
+    def commit(self, numbers: Iterable[int], version: int = 1) -> None:
+        self.writer.write(schema_line(self.stream, version))
+        for number in numbers:
+            self.writer.write(record_line(number, self.stream))
+            self.records += 1
+        self.sequences += [file.sequence for file in self.writer.commit()]
+
+    def end(
+        self, outcome: Outcome = "complete", bookmark: bool | None = None, **others: RunStream
+    ) -> None:
+        manifest = Lake(self.store).stream(TAP, self.stream).snapshot().manifest
+        left = RunStream(
+            log_id=manifest.log_id if self.sequences else "",
+            first_sequence=min(self.sequences, default=0),
+            last_sequence=max(self.sequences, default=0),
+            files=len(self.sequences),
+            records=self.records,
+            bookmark=bookmark,
+        )
+        end(self.store, self._document(outcome, {self.stream: left, **others}))
+
+    def _document(self, outcome: Outcome, streams: dict[str, RunStream]) -> runs.RunDocument:
+        ended: datetime = clock.now()
+        return runs.new(
+            tap_id=TAP,
+            run_id=self.run_id,
+            writer_id=self.writer.writer_id,
+            begun=self.begun,
+            ended=ended,
+            outcome=outcome,
+            streams=streams,
+        )
+
+
+def land_run(
+    store: Store, run_id: str, *commits: Iterable[int], outcome: Outcome | None = "complete"
+) -> None:
+    """A run with these commits; without an outcome it dies."""
+    running = Running(store, run_id)
+    for numbers in commits:
+        running.commit(numbers)
+    if not commits:
+        running.writer.write(schema_line())
+        running.writer.commit()
+    if outcome is not None:
+        running.end(outcome)
