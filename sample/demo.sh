@@ -30,6 +30,9 @@ title "Replay it, byte for byte, into any target"
 run "tap-singerlake --config ENV > $folder/replayed.singer"
 run "grep -m 3 RECORD $folder/replayed.singer"
 
+title "Query it"
+run "singerlake sql 'select name, sum(total) as total from orders join customers on customers.id = customer_id group by all order by all'"
+
 title "Load it in Spark"
 run "python sample/demo_spark.py $lake"
 

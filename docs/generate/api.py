@@ -7,6 +7,7 @@ import importlib
 _MODULES = {
     "singerlake": "A lake in Python, without Spark.",
     "singerlake.spark": "Streams as DataFrames. Needs the extra `spark`.",
+    "singerlake.sql": "Streams as views of DuckDB. Needs the extra `duckdb`.",
 }
 _PROJECTIONS = (
     "singerlake.spark.project.project",

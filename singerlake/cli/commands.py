@@ -23,6 +23,7 @@ COMMANDS = {
     "rebuild": "Make all metadata again, from the files.",
     "show": "Show one stream.",
     "site": "Make pages of a lake.",
+    "sql": "Query a lake in SQL.",
     "vacuum": "Merge small files.",
     "verify": "Check a lake on many machines.",
 }

@@ -86,7 +86,7 @@ def _json(value: object, indent: int | None = None) -> str:
 
 
 def _dumped(value: object, indent: int | None) -> str:
-    return _safe(
+    return safe_json(
         json.dumps(
             value,
             indent=indent,
@@ -117,7 +117,7 @@ def _as_text(value: object) -> str:
     return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
-def _safe(text: str) -> str:
+def safe_json(text: str) -> str:
     """JSON leaves some control characters as they are: a terminal would obey them."""
     if text.replace("\n", "").isprintable():
         return text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import timedelta
 from typing import Any, cast
@@ -23,7 +22,7 @@ from singerlake.cli.name import shown
 from singerlake.cli.options import Span, command, json_option
 from singerlake.cli.progress import progress
 from singerlake.cli.root import Root, root_arguments
-from singerlake.cli.storage_options import options_of
+from singerlake.cli.storage_options import options_of_output
 from singerlake.errors import UnknownStream
 from singerlake.format.record_type import Numbers
 from singerlake.projection.document import Settings
@@ -149,7 +148,7 @@ def project(
         "failfast": failfast,
         "grace": timedelta(hours=grace),
         "storage_options": root.options,
-        "out_options": _out_options(root, out, out_storage_options),
+        "out_options": options_of_output(root.url, root.options, out, out_storage_options),
         "case_sensitive": case_sensitive.lower() == "true",
     }
     done: list[dict[str, Any]] = []
@@ -171,17 +170,6 @@ def project(
     else:
         _print(rows)
     failures.raise_first()
-
-
-def _out_options(root: Root, out: str, given: str | None) -> Mapping[str, Any]:
-    """The options of OUT: its own, or those of the lake where it is a store of the same kind."""
-    if given is not None:
-        return options_of(given)
-    return root.options if _scheme(root.url) == _scheme(out) else {}
-
-
-def _scheme(url: str) -> str:
-    return url.partition("://")[0] if "://" in url else ""
 
 
 def _print(rows: list[dict[str, Any]]) -> None:

@@ -70,7 +70,7 @@ def root_arguments(
                 given["stream"] = (given["stream"],)
             return command(*args, root=root, **given)
 
-        decorated = _storage_options(_by_option(names, required, several)(run))
+        decorated = reach_options(_by_option(names, required, several)(run))
         for name in reversed(("root", *names)):
             metavar = name.upper() if name in required else f"[{name.upper()}]"
             word = click.argument(
@@ -121,7 +121,8 @@ def _meaning_of_stream(required: bool, several: bool) -> str:
     )
 
 
-def _storage_options(command: Command) -> Command:
+def reach_options(command: Command) -> Command:
+    """The options that say how to reach a store."""
     by_pair = click.option(
         "-o",
         "--option",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,19 @@ def options_of(storage_options: str | None, pairs: tuple[str, ...] = ()) -> dict
             raise click.UsageError(f"-o {key}: expected KEY=VALUE")
         options[key] = _value(value)
     return options
+
+
+def options_of_output(
+    root: str, options: Mapping[str, Any], out: str, given: str | None
+) -> Mapping[str, Any]:
+    """The options of OUT: its own, or those of the lake where it is a store of the same kind."""
+    if given is not None:
+        return options_of(given)
+    return options if _scheme(root) == _scheme(out) else {}
+
+
+def _scheme(url: str) -> str:
+    return url.partition("://")[0] if "://" in url else ""
 
 
 def _decoded(text: str) -> dict[str, Any]:

@@ -55,6 +55,18 @@ def run(script: str, lake: Lake) -> str:
     return done.stdout
 
 
+def test_the_queries_of_the_guide_to_sql(tmp_path: Path) -> None:
+    lake = open_lake(tmp_path / "lake", create=True)
+    properties = {"id": {"type": "integer"}, "state": {"type": "string"}}
+    schema = {"type": "SCHEMA", "stream": "issues", "schema": {"properties": properties}}
+    with lake.writer(TAP) as writer:
+        writer.write(json.dumps(schema | {"key_properties": ["id"]}).encode())
+        writer.write(b'{"type":"RECORD","stream":"issues","record":{"id":1,"state":"open"}}')
+    for script in blocks("how-to/sql.md", "sh"):
+        run(f"cd {tmp_path}\n{script}", lake)
+    assert (tmp_path / "issues.csv").read_text() == '"id","state"\n1,"open"\n'
+
+
 @pytest.mark.skipif(
     shutil.which("jq") is None or sys.platform != "linux", reason="needs jq and GNU date"
 )

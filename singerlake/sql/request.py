@@ -1,0 +1,72 @@
+"""What is asked of a lake in SQL: where it is, and how its streams are read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from singerlake.decode.request import METADATA
+from singerlake.errors import ConfigError
+from singerlake.format.record_type import Numbers
+from singerlake.lake import Lake, open_on
+from singerlake.store import Store, open_store
+
+Mode = Literal["append", "current"]
+MODES: tuple[Mode, ...] = get_args(Mode)
+
+USUAL_METADATA = tuple(name for name in METADATA if name not in ("_record", "_corrupt_record"))
+
+
+@dataclass(frozen=True)
+class SqlRequest:
+    """A lake, and how its streams are read: `mode` and `numbers` as in a projection.
+
+    `published` is the output of `singerlake project`, whose tables are views too. `metadata` names
+    the columns about a record that every stream has. What may hold secrets is left out of the text
+    form.
+    """
+
+    root: str | Path
+    published: str | Path | None = None
+    mode: Mode = "append"
+    numbers: Numbers = "double"
+    metadata: tuple[str, ...] = USUAL_METADATA
+    max_misfits: int | None = None
+    storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    published_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        _require("mode", [self.mode], MODES)
+        _require("numbers", [self.numbers], get_args(Numbers))
+        _require("metadata", self.metadata, METADATA)
+
+    def lake(self) -> Lake:
+        """Raises `BadLocation` and `NotALake`."""
+        return open_on(open_store(self.root, self.storage_options))
+
+    def output(self) -> Store | None:
+        """The store of the published tables."""
+        if self.published is None:
+            return None
+        return open_store(self.published, self.published_options)
+
+
+def sql_request(root: str | Path, **options: Any) -> SqlRequest:
+    """The request with these options. Raises `ConfigError` for a value that it does not have."""
+    if isinstance(metadata := options.get("metadata"), bool):
+        options["metadata"] = USUAL_METADATA if metadata else ()
+    elif metadata is not None:
+        options["metadata"] = tuple(metadata)
+    given = {name: value for name, value in options.items() if value is not None}
+    return SqlRequest(root, **given)
+
+
+def _require(option: str, given: Sequence[str], allowed: Sequence[str]) -> None:
+    unknown = [value for value in given if value not in allowed]
+    if unknown:
+        raise ConfigError(
+            f"the option {option} cannot be {', '.join(map(repr, unknown))}: it is one of "
+            f"{', '.join(allowed)}"
+        )

@@ -1,0 +1,63 @@
+"""A stream as a table of DuckDB: every record, or the current rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import duckdb
+
+from singerlake.decode.request import StreamRequest
+from singerlake.decode.stream import StreamBatches, read, take
+from singerlake.errors import ConfigError
+from singerlake.sql.current import NEEDED, current, require_current
+from singerlake.sql.dataset import SourceDataset
+from singerlake.sql.misfit import MISFITS
+from singerlake.sql.request import SqlRequest
+from singerlake.sql.scans import Scans
+from singerlake.sql.stream_source import StreamSource, with_columns
+from singerlake.store import Store
+
+
+@dataclass(frozen=True)
+class StreamTable:
+    """The columns that are `shown` of a stream: of every record, or, with `keys`, of the current
+    rows."""
+
+    source: StreamSource
+    shown: tuple[str, ...]
+    keys: tuple[str, ...] | None = None
+
+    def relation(self, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
+        rows = connection.from_arrow(SourceDataset(self.source))
+        return rows if self.keys is None else current(rows, self.keys, self.shown)
+
+
+def stream_table(
+    store: Store, tap_id: str, stream: str, request: SqlRequest, scans: Scans
+) -> StreamTable:
+    """The table of a stream as it is now. Raises `UnknownStream`, `ConfigError`, `DamageError`."""
+    asked = StreamRequest(tap_id, stream, numbers=request.numbers)
+    rows = _rows(store, asked)
+    columns = [name for name, _ in rows.wanted.columns]
+    own = {name.lower() for name in columns}
+    # A property of the record hides the metadata column of its name.
+    about = [name for name in request.metadata if name not in own]
+    metadata = dict.fromkeys([*rows.wanted.metadata, *about])
+    shown = (*columns, *metadata)
+    if request.mode == "append":
+        return StreamTable(StreamSource(with_columns(rows, columns, metadata), scans), shown)
+    require_current(rows.merged, asked.keys)
+    whole = with_columns(rows, columns, dict.fromkeys([*metadata, *NEEDED]))
+    source = StreamSource(whole, scans, activated_only=True, whole_misfits=MISFITS in shown)
+    return StreamTable(source, shown, rows.merged.key_properties)
+
+
+def _rows(store: Store, asked: StreamRequest) -> StreamBatches:
+    try:
+        return read(take(store, asked), asked)
+    except UnicodeEncodeError as error:
+        raise ConfigError(
+            f"stream {asked.stream!r} of {asked.tap!r} has a property {error.object!r}: half of a "
+            "surrogate pair is no text that a column's name could hold; `singerlake cat` prints "
+            "the records"
+        ) from None
