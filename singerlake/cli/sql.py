@@ -40,10 +40,16 @@ _QUERY = re.compile(
 )
 @click.option(
     "--mode",
-    type=click.Choice(["append", "current"]),
+    type=click.Choice(["append", "current", "last_run"]),
     default="append",
     show_default=True,
-    help="Every record, or the latest of each key without the deleted ones.",
+    help="Every record, the latest of each key without the deleted ones, or those of the newest "
+    "complete run.",
+)
+@click.option(
+    "--as-of",
+    metavar="TIME|RUN|SEQUENCE",
+    help="Leave out what was committed later than a time, a run or, in each stream, a number.",
 )
 @click.option(
     "--numbers",
@@ -84,6 +90,7 @@ def sql(
     words: tuple[str, ...],
     published: str | None,
     mode: str,
+    as_of: str | None,
     numbers: str,
     max_misfits: int | None,
     limit: int | None,
@@ -111,10 +118,11 @@ def sql(
     """
     root, query = _placed(words)
     options = options_of(storage_options, pairs)
-    request = extra_module("sql.request", "duckdb", PACKAGES).SqlRequest(
+    request = extra_module("sql.request", "duckdb", PACKAGES).sql_request(
         root,
         published=published,
         mode=mode,
+        as_of=as_of,
         numbers=numbers,
         metadata=_metadata(query or ""),
         max_misfits=max_misfits,
@@ -178,8 +186,7 @@ def _print_rows(answer: Any, form: str, limit: int | None) -> None:
 
 
 def _print_views(request: Any, as_json: bool) -> None:
-    session = extra_module("sql.session", "duckdb", PACKAGES).open_session(request)
-    session.connection.close()
+    views = extra_module("sql.session", "duckdb", PACKAGES).known_views(request)
     if as_json:
         print_json(
             {
@@ -190,12 +197,12 @@ def _print_views(request: Any, as_json: bool) -> None:
                         "tap_id": view.tap_id,
                         "stream": view.stream,
                     }
-                    for view in session.views
+                    for view in views
                 ]
             }
         )
         return
     made = table("view", "tap", "stream")
-    for view in session.views:
+    for view in views:
         made.add_row(shown(view.sql), shown(view.tap_id), shown(view.stream))
     print_table(made)

@@ -58,7 +58,7 @@ def answered(request: SqlRequest, text: str) -> Iterator[Answer]:
         names, types = tuple(relation.columns), tuple(map(str, relation.types))
         yield Answer(names, types, session, relation)
     finally:
-        session.connection.close()
+        session.close()
 
 
 @contextmanager

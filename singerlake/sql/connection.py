@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import tempfile
-import uuid
-from pathlib import Path
-
 import duckdb
 
 from singerlake.sql.name import text
 
 
-def open_connection() -> duckdb.DuckDBPyConnection:
-    """An empty database in memory, and beside it `published`, another one."""
+def open_connection(spill: str) -> duckdb.DuckDBPyConnection:
+    """An empty database in memory, and beside it `published`, another one.
+
+    What memory does not hold goes to the folder `spill`; without it, to the current folder.
+    """
     connection = duckdb.connect()
-    # DuckDB would spill into the current folder. It makes this one when needed, and removes it.
-    spill = Path(tempfile.gettempdir()) / f"singerlake-sql-{uuid.uuid4().hex}"
-    connection.execute(f"set temp_directory = {text(str(spill))}")
+    connection.execute(f"set temp_directory = {text(spill)}")
     connection.execute("set TimeZone = 'UTC'")
     connection.execute("attach ':memory:' as published")
     return connection

@@ -32,7 +32,10 @@ def connect(
 
     - `published`: the output of `singerlake project`, whose tables are views of the catalog
       `published` then; `published_options` are its storage options.
-    - `mode`: `append` for every record, `current` for the latest row of each key.
+    - `mode`: `append` for every record, `current` for the latest row of each key, `last_run` for
+      the records of each stream's newest complete run.
+    - `as_of`: leaves out what was committed later than a time or a run; a sequence number counts in
+      each stream by itself.
     - `numbers`: `double`, `decimal` or `string`, for a number without a declared precision.
     - `metadata`: the columns about a record that each view has: True for all but `_record` and
       `_corrupt_record`, or their names.

@@ -11,9 +11,10 @@ from singerlake.decode.request import METADATA
 from singerlake.errors import ConfigError
 from singerlake.format.record_type import Numbers
 from singerlake.lake import Lake, open_on
+from singerlake.lake.extent import AsOf, Extent, parse_as_of
 from singerlake.store import Store, open_store
 
-Mode = Literal["append", "current"]
+Mode = Literal["append", "current", "last_run"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 
 USUAL_METADATA = tuple(name for name in METADATA if name not in ("_record", "_corrupt_record"))
@@ -24,14 +25,16 @@ class SqlRequest:
     """A lake, and how its streams are read: `mode` and `numbers` as in a projection.
 
     `published` is the output of `singerlake project`, whose tables are views too. `metadata` names
-    the columns about a record that every stream has. What may hold secrets is left out of the text
-    form.
+    the columns about a record that every stream has. `as_of` leaves out what was committed later
+    than a time, a run or, of each stream, a sequence number. What may hold secrets is left out of
+    the text form.
     """
 
     root: str | Path
     published: str | Path | None = None
     mode: Mode = "append"
     numbers: Numbers = "double"
+    as_of: AsOf | None = None
     metadata: tuple[str, ...] = USUAL_METADATA
     max_misfits: int | None = None
     storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -41,6 +44,11 @@ class SqlRequest:
         _require("mode", [self.mode], MODES)
         _require("numbers", [self.numbers], get_args(Numbers))
         _require("metadata", self.metadata, METADATA)
+
+    @property
+    def extent(self) -> Extent:
+        """Which commits of each stream are read."""
+        return Extent("last" if self.mode == "last_run" else "all", self.as_of)
 
     def lake(self) -> Lake:
         """Raises `BadLocation` and `NotALake`."""
@@ -59,6 +67,8 @@ def sql_request(root: str | Path, **options: Any) -> SqlRequest:
         options["metadata"] = USUAL_METADATA if metadata else ()
     elif metadata is not None:
         options["metadata"] = tuple(metadata)
+    if isinstance(as_of := options.get("as_of"), str):
+        options["as_of"] = parse_as_of(as_of)
     given = {name: value for name, value in options.items() if value is not None}
     return SqlRequest(root, **given)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import weakref
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ import duckdb
 from singerlake.errors import ConfigError, DamageError, InputError, SingerlakeError, UnknownTap
 from singerlake.lake import Lake, Stream, Tap
 from singerlake.lake.parallel import in_parallel
+from singerlake.lake.scratch import TemporaryFolder, temporary_folder
 from singerlake.projection.version import published_streams
 from singerlake.sql.connection import open_connection
 from singerlake.sql.name import quoted
@@ -38,8 +40,13 @@ class Session:
     output: Store | None
     views: tuple[View, ...]
     scans: Scans
-    connection: duckdb.DuckDBPyConnection = field(default_factory=open_connection)
+    folder: TemporaryFolder
+    connection: duckdb.DuckDBPyConnection
     broken: dict[View, SingerlakeError] = field(default_factory=dict)
+
+    def close(self) -> None:
+        self.connection.close()
+        self.folder.cleanup()
 
     def add(self, chosen: Iterable[View]) -> None:
         """Make these views. The manifest and the schemas of each stream are read now."""
@@ -80,12 +87,23 @@ class Session:
 def open_session(request: SqlRequest, *, logs_misfits: bool = False) -> Session:
     """A session with no view yet. Raises `NotALake`."""
     lake, output = request.lake(), request.output()
+    known = tuple(_views(lake, output))
+    scans, folder = Scans(request.max_misfits, logs_misfits), temporary_folder()
+    # Whoever has the connection alone closes no session: the folder goes with the last view.
+    weakref.finalize(scans, folder.cleanup)
+    return Session(request, lake.store, output, known, scans, folder, open_connection(folder.name))
+
+
+def known_views(request: SqlRequest) -> list[View]:
+    """The views that a session can have. Raises `NotALake`."""
+    return _views(request.lake(), request.output())
+
+
+def _views(lake: Lake, output: Store | None) -> list[View]:
     known = views(_streams(lake), "memory")
     if output is not None:
         known += views(((k.tap_id, k.stream) for k in published_streams(output)), "published")
-    return Session(
-        request, lake.store, output, tuple(known), Scans(request.max_misfits, logs_misfits)
-    )
+    return known
 
 
 def _streams(lake: Lake) -> list[tuple[str, str]]:

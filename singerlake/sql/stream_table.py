@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import duckdb
 
 from singerlake.decode.request import StreamRequest
 from singerlake.decode.stream import StreamBatches, read, take
 from singerlake.errors import ConfigError
+from singerlake.lake.extent import Extent, covered
 from singerlake.sql.current import NEEDED, current, require_current
 from singerlake.sql.dataset import SourceDataset
 from singerlake.sql.misfit import MISFITS
@@ -35,16 +36,16 @@ class StreamTable:
 def stream_table(
     store: Store, tap_id: str, stream: str, request: SqlRequest, scans: Scans
 ) -> StreamTable:
-    """The table of a stream as it is now. Raises `UnknownStream`, `ConfigError`, `DamageError`."""
+    """The table of a stream. Raises `UnknownStream`, `ConfigError` and `DamageError`."""
     asked = StreamRequest(tap_id, stream, numbers=request.numbers)
-    rows = _rows(store, asked)
+    rows = _rows(store, asked, request.extent)
     columns = [name for name, _ in rows.wanted.columns]
     own = {name.lower() for name in columns}
     # A property of the record hides the metadata column of its name.
     about = [name for name in request.metadata if name not in own]
     metadata = dict.fromkeys([*rows.wanted.metadata, *about])
     shown = (*columns, *metadata)
-    if request.mode == "append":
+    if request.mode != "current":
         return StreamTable(StreamSource(with_columns(rows, columns, metadata), scans), shown)
     require_current(rows.merged, asked.keys)
     whole = with_columns(rows, columns, dict.fromkeys([*metadata, *NEEDED]))
@@ -52,9 +53,10 @@ def stream_table(
     return StreamTable(source, shown, rows.merged.key_properties)
 
 
-def _rows(store: Store, asked: StreamRequest) -> StreamBatches:
+def _rows(store: Store, asked: StreamRequest, extent: Extent) -> StreamBatches:
+    state = take(store, asked)
     try:
-        return read(take(store, asked), asked)
+        return read(state, replace(asked, selection=covered(state, extent).selection))
     except UnicodeEncodeError as error:
         raise ConfigError(
             f"stream {asked.stream!r} of {asked.tap!r} has a property {error.object!r}: half of a "

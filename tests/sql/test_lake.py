@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 from collections.abc import Collection, Iterator
 from decimal import Decimal
@@ -290,6 +291,8 @@ def test_a_spill_folder_is_not_the_current_one(root: Path) -> None:
     finally:
         connection.close()
     assert Path(folder).is_absolute()
+    del connection
+    gc.collect()
     assert not Path(folder).exists()
 
 
