@@ -32,7 +32,13 @@ from singerlake.lake import Lake, open_on
 from singerlake.lake import Tap as LakeTap
 from singerlake.plugin import output
 from singerlake.plugin.about import as_text
-from singerlake.plugin.config import from_environment, from_files, require_objects
+from singerlake.plugin.config import (
+    from_environment,
+    from_files,
+    names_in_environment,
+    require_objects,
+    warn_of_unknown,
+)
 from singerlake.plugin.log import make_plain
 from singerlake.plugin.signals import heed_hangup
 from singerlake.store import open_store
@@ -130,6 +136,8 @@ class TapSingerlake(Tap):
                 "batch_config is no setting of this tap, which replays messages as they are "
                 "stored: take it out"
             )
+        self.append_builtin_config(self.config_jsonschema)
+        warn_of_unknown(self._config, self.config_jsonschema["properties"], self.logger)
         return super()._validate_config(**kwargs)
 
     @classmethod
@@ -148,8 +156,10 @@ class TapSingerlake(Tap):
     def _env_var_config(cls) -> dict[str, Any]:  # noqa: N805
         """The settings in the environment. Raises `ConfigError`."""
         cls.append_builtin_config(cls.config_jsonschema)
-        properties = cls.config_jsonschema["properties"]
-        return from_environment(properties, cls._env_var_prefix, parse_environment_config)
+        properties, prefix = cls.config_jsonschema["properties"], cls._env_var_prefix
+        found = from_environment(properties, prefix, parse_environment_config)
+        warn_of_unknown(names_in_environment(prefix), properties, cls.logger)
+        return found
 
     def _setup_signal_handlers(self) -> None:
         """SIGTERM and SIGINT as the SDK does, and SIGHUP."""

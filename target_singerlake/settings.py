@@ -97,6 +97,16 @@ SETTINGS: dict[str, Any] = th.PropertiesList(
         ),
     ),
     th.Property(
+        "require_keys",
+        th.BooleanType,
+        default=True,
+        title="Require keys",
+        description=(
+            "A record that lacks one of its stream's key properties ends the run, as in other "
+            "targets. Off, the lake keeps such a record as it came."
+        ),
+    ),
+    th.Property(
         "validate_records",
         th.BooleanType,
         default=False,
@@ -108,6 +118,15 @@ SETTINGS: dict[str, Any] = th.PropertiesList(
         ),
     ),
 ).to_dict()
+
+OF_OTHER_TARGETS = (
+    "batch_size_rows",
+    "default_target_schema",
+    "hard_delete",
+    "load_method",
+    "process_activate_version_messages",
+)
+"""Settings of the SDK that say nothing here: a lake only appends."""
 
 SECRET = {"secret": True, "writeOnly": True}
 """What marks a setting of the SDK as secret, as it marks those declared above."""
@@ -173,5 +192,5 @@ def writer_options(config: Mapping[str, Any]) -> WriterOptions:
             refresh_every=stale_after / 4,
             max_wait=max_wait,
         ),
-        require_keys=True,
+        require_keys=config["require_keys"],
     )

@@ -68,6 +68,11 @@ class LakeSink(RecordSink):
                 raise InvalidRecord(_broken_rule(error), record) from None
         return record
 
+    def _singer_validate_message(self, record: dict[str, Any]) -> None:
+        """Require the key properties, unless a setting says that the lake keeps what came."""
+        if self._target.config["require_keys"]:
+            super()._singer_validate_message(record)
+
     def _remove_sdc_metadata_from_record(self, record: dict[str, Any]) -> None:
         """Keep what the tap sent: `_sdc_deleted_at` tells of deleted rows."""
 

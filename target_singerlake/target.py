@@ -24,7 +24,13 @@ from singerlake.format import message
 from singerlake.lake import open_on
 from singerlake.plugin import output
 from singerlake.plugin.about import as_text
-from singerlake.plugin.config import from_environment, from_files, require_objects
+from singerlake.plugin.config import (
+    from_environment,
+    from_files,
+    names_in_environment,
+    require_objects,
+    warn_of_unknown,
+)
 from singerlake.plugin.log import make_plain
 from singerlake.plugin.signals import heed_hangup
 from singerlake.store import open_store
@@ -155,6 +161,9 @@ class TargetSingerlake(Target):
     def _validate_config(self, **kwargs: Any) -> list[str]:
         """Checks first what holds secrets: where it is wrong, the SDK would quote it."""
         require_objects(self._config, "storage_options", "batch_config", "batch_config.storage")
+        self.append_builtin_config(self.config_jsonschema)
+        known = self.config_jsonschema["properties"]
+        warn_of_unknown(self._config, known, self.logger, settings.OF_OTHER_TARGETS)
         return super()._validate_config(**kwargs)
 
     def setup_mapper(self) -> None:
@@ -193,15 +202,18 @@ class TargetSingerlake(Target):
     def _env_var_config(cls) -> dict[str, Any]:  # noqa: N805
         """The settings in the environment. Raises `ConfigError`."""
         cls.append_builtin_config(cls.config_jsonschema)
-        properties = cls.config_jsonschema["properties"]
-        return from_environment(properties, cls._env_var_prefix, parse_environment_config)
+        properties, prefix = cls.config_jsonschema["properties"], cls._env_var_prefix
+        found = from_environment(properties, prefix, parse_environment_config)
+        named = names_in_environment(prefix)
+        warn_of_unknown(named, properties, cls.logger, settings.OF_OTHER_TARGETS)
+        return found
 
     @classmethod
     def append_builtin_config(cls, config_jsonschema: dict[str, Any]) -> None:
         """The SDK's own settings, without those that say nothing here: a lake only appends."""
         super().append_builtin_config(config_jsonschema)
         properties = config_jsonschema["properties"]
-        for name in ("load_method", "batch_size_rows", "process_activate_version_messages"):
+        for name in settings.OF_OTHER_TARGETS:
             properties.pop(name, None)
         # The keys of the BATCH files' store are in it.
         properties["batch_config"] = properties["batch_config"] | settings.SECRET

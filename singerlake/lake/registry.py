@@ -6,6 +6,7 @@ document stays; a catalogue is ours, and a stream's entry is replaced when its s
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -24,6 +25,8 @@ from singerlake.format.catalogue import Entry
 from singerlake.lake import clock
 from singerlake.lake.patience import Patience
 from singerlake.store import Store, Stored
+
+logger = logging.getLogger(__name__)
 
 MAX_WAIT = 120.0
 
@@ -52,18 +55,20 @@ def read_catalogue(store: Store, tap_id: str) -> dict[str, Entry] | None:
 def register_taps(store: Store, tap_ids: Iterable[str]) -> None:
     """Have these taps in the lake document, which is made where it is missing."""
     wanted = list(tap_ids)
+    found: list[str] = []
 
     def change(data: bytes | None) -> bytes | None:
         if data is None:
             # One that names a part of the taps only would hide the others from readers.
             body = lake_document.new(uuid.uuid4().hex, clock.now())
-            all_taps = [*wanted, *names_in(store, key_names.ROOT)]
-            return lake_document.encode(lake_document.with_taps(body, all_taps))
+            found[:] = names_in(store, key_names.ROOT)
+            return lake_document.encode(lake_document.with_taps(body, [*wanted, *found]))
         body = lake_document.decode(data, f"{store.url}/{key_names.LAKE_DOCUMENT}")
         changed = lake_document.with_taps(body, wanted)
         return lake_document.encode(changed) if changed != body else None
 
-    update(store, key_names.LAKE_DOCUMENT, change)
+    if update(store, key_names.LAKE_DOCUMENT, change) and not found:
+        logger.info("Created a new lake at %s", store.url)
 
 
 def register_streams(store: Store, tap_id: str, entries: Mapping[str, Entry]) -> None:
@@ -85,20 +90,23 @@ def change_catalogue(
     update(store, key, in_document)
 
 
-def update(store: Store, key: str, change: Callable[[bytes | None], bytes | None]) -> None:
-    """Change a small document conditionally; `change` returns None where nothing has to."""
+def update(store: Store, key: str, change: Callable[[bytes | None], bytes | None]) -> bool:
+    """Change a small document conditionally; `change` returns None where nothing has to.
+
+    True where this made the document.
+    """
     patience = Patience(MAX_WAIT)
     while True:
         stored = _read(store, key)
         data = change(None if stored is None else stored.data)
         if data is None:
-            return
+            return False
         try:
             if stored is None:
                 store.create(key, data)
             else:
                 store.replace(key, data, stored.version)
-            return
+            return stored is None
         except (AlreadyExists, Changed, OutcomeUnknown):
             if not patience.pause():
                 raise CommitConflict(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import logging
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, TypeVar
 
 from singerlake.errors import ConfigError
+from singerlake.format.nearest import did_you_mean
 
 Settings = dict[str, Any]
 Read = TypeVar("Read")
@@ -59,3 +62,23 @@ def from_environment(
                 f"cannot be read as JSON of the type {kind}"
             ) from None
     return config
+
+
+def names_in_environment(prefix: str) -> list[str]:
+    """The settings that the environment names, known or not."""
+    names = (name.removeprefix(prefix).lower() for name in os.environ if name.startswith(prefix))
+    return [name for name in names if name != "loglevel"]
+
+
+def warn_of_unknown(
+    given: Iterable[str], known: Collection[str], log: logging.Logger, silent: Iterable[str] = ()
+) -> None:
+    """Warn of every setting that nobody knows, with the nearest name.
+
+    `silent` are names that are no setting here, and no slip either. Nor is a name that begins
+    with `_`: Meltano has such settings of its own.
+    """
+    for name in sorted({*given} - {*known, *silent}):
+        if not name.startswith("_"):
+            meant = did_you_mean(name, known)
+            log.warning("The setting '%s' is unknown, and is ignored.%s", name, meant)

@@ -57,6 +57,15 @@ def test_discover_then_sync_with_catalog_and_state(root: Path, tmp_path: Path) -
     assert (second.code, second.numbers()) == (0, [3])
 
 
+def test_an_unknown_setting_is_warned_of_with_the_nearest_name(root: Path, tmp_path: Path) -> None:
+    done = run(tmp_path, config(root, start_tme="2026-01-01T00:00:00Z"))
+    assert done.code == 0
+    warnings = [line.split(" | ")[-1] for line in done.log.splitlines() if "| WARNING" in line]
+    assert warnings == [
+        "The setting 'start_tme' is unknown, and is ignored. Did you mean 'start_time'?"
+    ]
+
+
 def test_settings_from_the_environment(root: Path) -> None:
     environment = {
         "TAP_SINGERLAKE_LAKE_ROOT": str(root),

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from singerlake.format.keys import LAKE_DOCUMENT
 from tests.servers import S3Server, free_ports
 from tests.target.driving import (
     COMMAND,
@@ -23,6 +24,7 @@ from tests.target.driving import (
     numbers,
     patched,
     record,
+    records,
     run,
     schema,
     shell,
@@ -41,6 +43,7 @@ SETTINGS = {
     "compression_level",
     "lock_max_wait_seconds",
     "lock_stale_after_seconds",
+    "require_keys",
     "validate_records",
     "add_record_metadata",
     "batch_config",
@@ -126,6 +129,65 @@ def test_settings_come_from_the_environment_too(tmp_path: Path) -> None:
     outcome = run(LINES, None, tap_id=None, env=env, arguments=["--config", "ENV"])
     assert outcome.code == 0, outcome.log
     assert numbers(tmp_path, "s") == [1]
+
+
+def warnings(log: str) -> list[str]:
+    return [line.split(" | ")[-1] for line in log.splitlines() if "| WARNING" in line]
+
+
+def test_an_unknown_setting_is_warned_of_with_the_nearest_name(tmp_path: Path) -> None:
+    outcome = run(LINES, tmp_path, compression_levl=3, colour="blue", load_method="upsert", _x=1)
+    assert outcome.code == 0, outcome.log
+    assert warnings(outcome.log) == [
+        "The setting 'colour' is unknown, and is ignored.",
+        "The setting 'compression_levl' is unknown, and is ignored. "
+        "Did you mean 'compression_level'?",
+    ]
+
+
+def test_an_unknown_variable_is_warned_of_with_the_nearest_name(tmp_path: Path) -> None:
+    prefix = "TARGET_SINGERLAKE_"
+    values = {
+        "LAKE_ROOT": str(tmp_path),
+        "MAX_FILE_RECODS": "1",
+        "LOGLEVEL": "INFO",
+        "_DIALECT": "x",
+        "HARD_DELETE": "true",
+    }
+    env = {prefix + name: value for name, value in values.items()}
+    outcome = run(LINES, None, env=env, arguments=["--config", "ENV"])
+    assert outcome.code == 0, outcome.log
+    assert warnings(outcome.log) == [
+        "The setting 'max_file_recods' is unknown, and is ignored. Did you mean 'max_file_records'?"
+    ]
+
+
+def test_known_settings_warn_of_nothing(tmp_path: Path) -> None:
+    outcome = run(LINES, tmp_path, stream_maps={}, flattening_enabled=False, max_file_bytes=1)
+    assert warnings(outcome.log) == []
+
+
+def test_a_new_lake_is_reported_and_an_old_one_is_not(tmp_path: Path) -> None:
+    (tmp_path / "somebody's file").touch()
+    created = f"Created a new lake at {tmp_path}"
+    assert created in run(LINES, tmp_path).log
+    assert "Created" not in run(LINES, tmp_path).log
+    (tmp_path / LAKE_DOCUMENT).unlink()  # which the next run makes again, of what is there
+    assert "Created" not in run(LINES, tmp_path).log
+
+
+@pytest.mark.parametrize("path", PATHS.values(), ids=PATHS)
+@pytest.mark.parametrize("others", [0, 3], ids=["alone", "in a block"])
+def test_a_record_without_its_key_is_kept_where_keys_are_not_required(
+    tmp_path: Path, path: dict[str, Any], others: int
+) -> None:
+    bare = '{"type": "RECORD", "stream": "s", "record": {"name": "no key"}}'
+    lines = [schema("s"), *(record("s", number) for number in range(others)), bare]
+    outcome = run(lines, tmp_path, require_keys=False, **path)
+    assert outcome.code == 0, outcome.log
+    expected: list[dict[str, Any]] = [{"id": number} for number in range(others)]
+    assert records(tmp_path, "s") == [*expected, {"name": "no key"}]
+    assert "MissingKey: " in run(lines, tmp_path, **path).refused()
 
 
 def test_a_setting_that_is_null_has_its_default() -> None:
