@@ -23,7 +23,9 @@ CREATE TABLE orders (
     sent timestamp without time zone,
     due date,
     note text,
-    details jsonb
+    details jsonb,
+    weight double precision,
+    code uuid
 );
 CREATE TABLE visits (page text, seconds numeric(6, 3), seen timestamp with time zone);
 """
@@ -39,7 +41,8 @@ def _orders(first: int, last: int) -> str:
                timestamp '2026-03-29 02:30:00.5' + n * interval '1 second',
                date '2024-02-28' + n::int,
                (ARRAY[NULL, '', 'plain', E'Größe "x"\\n, 大阪', '🫖'])[n % 5 + 1],
-               (ARRAY['{{"a": [1, {{"b": null}}], "c": 1.5}}', '[1, 2]', NULL])[n % 3 + 1]::jsonb
+               (ARRAY['{{"a": [1, {{"b": null}}], "c": 1.5}}', '[1, 2]', NULL])[n % 3 + 1]::jsonb,
+               sqrt(n), md5(n::text)::uuid
         FROM generate_series({first}, {last}) AS n;
     """
 
@@ -126,6 +129,7 @@ def _json(value: Any) -> str:
 _KINDS: dict[str, Callable[[Any], str]] = {
     "total": _number,
     "rate": _number,
+    "weight": _number,
     "seconds": _number,
     "placed": _time,
     "sent": _time,

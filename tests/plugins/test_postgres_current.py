@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
@@ -21,13 +22,15 @@ from singerlake import check, open_lake
 from singerlake.spark.project import project
 from singerlake.spark.published import Settings
 from singerlake.spark.read_published import read_published_arrow
+from singerlake.sql import query
 from tests.plugins import pipes, shop, venvs
 from tests.plugins.pipes import Pipes
 from tests.plugins.postgres import Postgres, run_postgres
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
-# The tap of the log stops at a truncate, and sends a changed key as a new row only.
+# wal2json has nothing of a truncate, and the tap sends a changed key as a new row only. Whoever
+# does such things loads the table anew.
 UNSEEN = ("truncate", "a changed key")
 PIPELINEWISE, MELTANOLABS = "pipelinewise-tap-postgres", "meltanolabs-tap-postgres"
 
@@ -90,21 +93,29 @@ class Pipeline:
         return stream.removeprefix(f"{self.schema}-") in self.tables
 
     def published(self, table: str) -> list[str]:
-        """The rows of the table that `current` publishes, without the tap's own columns."""
+        """The rows of the table that `project` publishes."""
         stream, out = f"{self.schema}-{table}", self.folder / "tables"
         settings = Settings(format="parquet", mode="current")
         project(self.spark, self.lake, out, self.tap_id, stream, settings)
-        rows = read_published_arrow(out, self.tap_id, stream).to_pylist()
-        return shop.canonical(
-            {name: row[name] for name in row if not name.startswith("_sdc_")} for row in rows
-        )
+        return _canonical(read_published_arrow(out, self.tap_id, stream))
+
+    def queried(self, table: str) -> list[str]:
+        """The rows that `singerlake sql` gives, without Spark."""
+        select = f'select * from "{self.tap_id}"."{self.schema}-{table}"'
+        return _canonical(query(self.lake, select, mode="current", metadata=False).table)
 
     def assert_current(self) -> None:
         for table in self.tables:
-            published = Counter(self.published(table))
-            source = Counter(shop.source(self.postgres, self.schema, table))
-            assert not published - source, f"{table} has rows that its source has not"
-            assert not source - published, f"{table} lacks rows of its source"
+            source = shop.source(self.postgres, self.schema, table)
+            for rows in (self.published(table), self.queried(table)):
+                assert not Counter(rows) - Counter(source), f"{table}: rows that are not there"
+                assert not Counter(source) - Counter(rows), f"{table}: rows are missing"
+
+
+def _canonical(table: pa.Table) -> list[str]:
+    """Without the tap's own columns."""
+    names = [name for name in table.column_names if not name.startswith("_sdc_")]
+    return shop.canonical(table.select(names).to_pylist())
 
 
 @contextmanager
@@ -142,9 +153,9 @@ def test_current_is_the_source(
     pipeline.land()
     pipeline.assert_current()
     for name, change in shop.CHANGES.items():
-        if is_log and name in UNSEEN:
-            continue
         pipeline.sql(change)
+        if is_log and name in UNSEEN:
+            pipeline.state = None
         if name == "a changed type":
             pipeline.discover()
         pipeline.land()
