@@ -11,6 +11,7 @@ from singerlake.errors import ConfigError
 from singerlake.lake import Writer
 from singerlake.plugin.output import send
 from target_singerlake.held_states import HeldStates
+from target_singerlake.verdict import Verdict, bookmarks
 
 PROGRESS_EVERY = 30.0
 """Seconds between two progress lines in the log."""
@@ -33,7 +34,7 @@ class Landing:
         self._flushed_at = self._told_at = self._started = time.monotonic()
         self._records = self._raw_bytes = 0
         self._streams: set[str] = set()
-        self._closed = False
+        self._closed = self._ended = False
 
     def count(self, stream: str, records: int, raw_bytes: int) -> None:
         """Note what the writer was given: for the log, and to know what no STATE covers yet."""
@@ -81,6 +82,17 @@ class Landing:
         if not self._closed:
             self._closed = True
             self.writer.close()
+
+    def end(self, verdict: Verdict, exit_code: int | None = None) -> None:
+        """Write the run's document, once; what is not committed by now is left behind."""
+        self.close()
+        if not self._ended:
+            self._ended = True
+            held = bookmarks(self.last_state, self.writer.streams)
+            outcome, reason = verdict.outcome, verdict.reason
+            self.writer.end(outcome, reason=reason, exit_code=exit_code, bookmarks=held)
+            why = f" ({reason})" if reason else ""
+            self._log.info("Run %s: %s%s", self.writer.run_id, outcome, why)
 
     def _pass_on(self) -> None:
         """The newest STATE whose records are all committed, whatever closed their files."""

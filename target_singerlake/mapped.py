@@ -23,6 +23,8 @@ from target_singerlake.messages import (
     state_value,
 )
 
+_FOR_THE_LAKE = ("SCHEMA", "RECORD", "ACTIVATE_VERSION", "BATCH")
+
 Callbacks = Mapping[str, Callable[[dict[str, Any]], None]]
 
 
@@ -65,11 +67,14 @@ class MappedIntake:
         self.counts[kind] += 1
         if kind == "STATE":
             self._landing.state(state_value(line))
-        elif kind == "SCHEMA":
+            return
+        # Also what a map will remove: the tap has sent it, and no STATE covers it.
+        self._landing.covered = self._landing.covered and kind not in _FOR_THE_LAKE
+        if kind == "SCHEMA":
             require_properties(line)
             self._hand_over(kind, line)
             self._streams.add(envelope.stream)
-        elif kind not in ("RECORD", "ACTIVATE_VERSION", "BATCH"):
+        elif kind not in _FOR_THE_LAKE:
             self._unknown.pass_over(kind)
         elif envelope.stream not in self._streams:
             raise RecordBeforeSchema("the message came before the stream's SCHEMA message")

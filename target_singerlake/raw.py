@@ -143,6 +143,7 @@ class RawIntake:
             if envelope.type == "SCHEMA":
                 require_properties(line)
                 self._landing.writer.write(line)
+                self._landing.covered = False
             elif envelope.type == "ACTIVATE_VERSION":
                 require_version(line)
                 self._landing.writer.write(line)
@@ -160,6 +161,7 @@ class RawIntake:
             raise _AtLine(line, error) from error
 
     def _take_batch(self, line: bytes) -> None:
+        self._landing.covered = False
         for record in batch.record_lines(line, self._batch_parameters, self._pause):
             envelope = self._landing.writer.write(record)
             if envelope is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ from singer_sdk import typing as th
 
 from singerlake.errors import ConfigError
 from singerlake.lake import LockTimes, WriterOptions
+from singerlake.lake.identity import new_run_id
 
 _OPTIONS, _TIMES = WriterOptions(), LockTimes()
 
@@ -107,6 +107,16 @@ SETTINGS: dict[str, Any] = th.PropertiesList(
         ),
     ),
     th.Property(
+        "complete_without_state",
+        th.BooleanType,
+        default=False,
+        title="Complete without STATE",
+        description=(
+            "For taps that never send STATE: count a run as complete whenever its input ends. A "
+            "tap that died then looks complete too, unless `singerlake land` starts it."
+        ),
+    ),
+    th.Property(
         "validate_records",
         th.BooleanType,
         default=False,
@@ -164,7 +174,7 @@ def destination(config: Mapping[str, Any]) -> Destination:
         config["lake_root"],
         config.get("storage_options") or {},
         tap_id,
-        os.environ.get("MELTANO_RUN_ID") or uuid.uuid4().hex,
+        os.environ.get("MELTANO_RUN_ID") or new_run_id(),
     )
 
 

@@ -34,7 +34,7 @@ from singerlake.plugin.config import (
 from singerlake.plugin.log import make_plain
 from singerlake.plugin.signals import heed_hangup
 from singerlake.store import open_store
-from target_singerlake import batch, settings
+from target_singerlake import batch, run_end, settings
 from target_singerlake.blocks import Endless, blocks
 from target_singerlake.landing import Landing
 from target_singerlake.mapped import Callbacks, KeptMaps, MappedIntake
@@ -101,6 +101,10 @@ class TargetSingerlake(Target):
 
         Bad input ends the run with an error, after what came before it was committed.
         """
+        with run_end.of_failure(lambda: self._landing, self.logger):
+            return self._take_all(source, callbacks)
+
+    def _take_all(self, source: IO[Any] | None, callbacks: Callbacks) -> Counter[str]:
         parameters = batch.parameters(self.config.get("batch_config"))
         intake: RawIntake | MappedIntake
         if settings.needs_sdk(self.config):
@@ -134,9 +138,15 @@ class TargetSingerlake(Target):
         self.landing.tick()
 
     def process_endofpipe(self) -> None:
-        """Commit what is left, and pass on the last STATE. After a signal, exit as stopped."""
-        self.landing.finish()
+        """Commit what is left, pass on the last STATE, and say how the run ended.
+
+        After a signal, exit as stopped.
+        """
+        with run_end.of_failure(lambda: self._landing, self.logger):
+            self.landing.finish()
         super().process_endofpipe()
+        without_state = bool(self.config["complete_without_state"])
+        run_end.of_input(self.landing, lambda: self.stopped_by, without_state)
         if self.stopped_by is not None:
             # The tap may have died of the same signal: the end of its input is no success then.
             sys.exit(128 + self.stopped_by)

@@ -73,7 +73,17 @@ METHODS = {
         "schema_in_use",
         "since",
     },
-    "Writer": {"append", "append_records", "close", "commit", "flush", "schema", "write"},
+    "Writer": {
+        "append",
+        "append_records",
+        "close",
+        "commit",
+        "end",
+        "flush",
+        "schema",
+        "streams",
+        "write",
+    },
 }
 
 

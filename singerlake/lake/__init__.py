@@ -10,7 +10,8 @@ from singerlake.lake.rebuild import rebuild
 from singerlake.lake.rebuild_report import RebuildReport
 from singerlake.lake.runs import Run, newest_complete
 from singerlake.lake.snapshot import Bookmark, Snapshot
-from singerlake.lake.writer import Writer, WriterOptions
+from singerlake.lake.writer import Writer
+from singerlake.lake.writer_options import WriterOptions
 
 __all__ = [
     "Bookmark",

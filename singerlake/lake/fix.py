@@ -23,10 +23,10 @@ from singerlake.lake import (
     retired,
 )
 from singerlake.lake.finding import Finding
+from singerlake.lake.identity import new_writer_id
 from singerlake.lake.inventory import Inventory, StreamInventory
 from singerlake.lake.lock import LockTimes
 from singerlake.lake.runs import mending
-from singerlake.lake.writer import new_writer_id
 from singerlake.store import Store, Stored
 
 SWEEP_AGE = timedelta(days=1)

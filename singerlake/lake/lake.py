@@ -21,7 +21,8 @@ from singerlake.lake import annotation, discovery, registry, snapshot, unknown
 from singerlake.lake.identity import new_run_id
 from singerlake.lake.runs import LOST_AFTER, Run, history
 from singerlake.lake.snapshot import Bookmark, Snapshot
-from singerlake.lake.writer import Writer, WriterOptions
+from singerlake.lake.writer import Writer
+from singerlake.lake.writer_options import WriterOptions
 from singerlake.store import Store, open_store
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from concurrent.futures import Future, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from singerlake.format.block import RecordDecoder
 from singerlake.format.keys import StreamKeys
 from singerlake.format.manifest import File
+from singerlake.format.run import RunStream
 from singerlake.format.schema import Schema
 from singerlake.lake.log import Head
 from singerlake.lake.spool import OpenFile
@@ -18,7 +19,7 @@ from singerlake.lake.spool import OpenFile
 class Lane:
     """One stream on its way to the store: the file that is open, and the commits behind it.
 
-    `number` is that of the open file among the writer's pending work.
+    `number` is that of the open file among the writer's pending work, `landed` sums up the commits.
     """
 
     keys: StreamKeys
@@ -30,6 +31,7 @@ class Lane:
     number: int = 0
     head: Head | None = None
     tail: Future[tuple[File, ...]] | None = None
+    landed: RunStream = field(default_factory=RunStream)
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ class Pending:
 
         What failed stays pending for good.
         """
-        for number in [each for each, work in self._submitted.items() if _succeeded(work)]:
+        for number in [each for each, work in self._submitted.items() if succeeded(work)]:
             del self._numbers[number]
             for file in self._submitted.pop(number).result() or ():
                 self.files += 1
@@ -64,5 +64,6 @@ class Pending:
                 work.result()
 
 
-def _succeeded(work: Work) -> bool:
+def succeeded(work: Work) -> bool:
+    """Whether it has ended, and well."""
     return work.done() and not work.cancelled() and work.exception() is None

@@ -43,12 +43,12 @@ from singerlake.lake import (
     uploads,
 )
 from singerlake.lake.examined import Examined
+from singerlake.lake.identity import new_writer_id
 from singerlake.lake.inventory import ListedFile, StreamInventory
 from singerlake.lake.parallel import Progress, Steps, in_parallel, no_progress
 from singerlake.lake.rebuild_report import RebuildReport
 from singerlake.lake.retired import Alone
 from singerlake.lake.runs import mending
-from singerlake.lake.writer import new_writer_id
 from singerlake.store import Store
 
 ATTEMPTS = 10

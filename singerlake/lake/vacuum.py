@@ -19,11 +19,11 @@ from singerlake.format.keys import StreamKeys
 from singerlake.format.manifest import File, Manifest, Segment
 from singerlake.lake import clock, commit, inventory, lock, log, merge, retired, uploads
 from singerlake.lake.commit import missing_manifest
+from singerlake.lake.identity import new_writer_id
 from singerlake.lake.inventory import StreamInventory
 from singerlake.lake.lock import LockTimes
 from singerlake.lake.merge import Replacement
 from singerlake.lake.parallel import in_parallel
-from singerlake.lake.writer import new_writer_id
 from singerlake.store import Store
 
 MOST_PARTS = 10_000

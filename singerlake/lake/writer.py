@@ -12,65 +12,38 @@ run side by side.
 
 from __future__ import annotations
 
-import os
-import socket
 import threading
-import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from singerlake.errors import BadMessage, BadName, ConfigError, MissingKey, RecordBeforeSchema
-from singerlake.format import block, catalogue, compression, message
+from singerlake.format import block, catalogue, message
 from singerlake.format.block import RecordDecoder, Summary
 from singerlake.format.catalogue import Entry
 from singerlake.format.keys import LONGEST_SEGMENT, StreamKeys, escape
 from singerlake.format.manifest import File
 from singerlake.format.message import Envelope
 from singerlake.format.origin import Origin
+from singerlake.format.run import Outcome
 from singerlake.format.schema import Schema
-from singerlake.lake import clock, commit, upload
+from singerlake.lake import clock, commit, registry, runs, upload
 from singerlake.lake.collision import require_one_schema
+from singerlake.lake.identity import new_writer_id
 from singerlake.lake.lane import Flush, Lane
-from singerlake.lake.lock import LockTimes
-from singerlake.lake.pending import Pending
+from singerlake.lake.pending import Pending, succeeded
 from singerlake.lake.registration import register
+from singerlake.lake.runs import landed
 from singerlake.lake.scratch import temporary_folder
 from singerlake.lake.spool import CHUNK, PORTION, Compressor, OpenFile, Spool, Spooled
+from singerlake.lake.writer_options import WriterOptions
 from singerlake.store import Store
 
 BUFFERED = 32 * 1024 * 1024
 """Raw bytes that all open files together may hold back for fuller chunks."""
-
-
-@dataclass(frozen=True)
-class WriterOptions:
-    """When files are closed, and how they are written.
-
-    `require_keys` refuses records that lack one of their key properties, as Singer targets do.
-    """
-
-    max_file_bytes: int = 64 * 1024 * 1024
-    max_file_records: int | None = None
-    compression_level: int = compression.DEFAULT
-    lock: LockTimes = field(default_factory=LockTimes)
-    uploads: int = 8
-    spool_folder: Path | None = None
-    require_keys: bool = False
-
-    def __post_init__(self) -> None:
-        if not compression.FASTEST <= self.compression_level <= compression.SMALLEST:
-            raise ConfigError(
-                f"compression_level is {self.compression_level}: expected "
-                f"{compression.FASTEST} to {compression.SMALLEST}"
-            )
-        for name in ("max_file_bytes", "max_file_records", "uploads"):
-            if (value := getattr(self, name)) is not None and value < 1:
-                raise ConfigError(f"{name} is {value}: expected 1 or more")
 
 
 class Writer:
@@ -82,6 +55,7 @@ class Writer:
         self.options = options or WriterOptions()
         self.writer_id = new_writer_id()
         self.run_id = run_id
+        self.begun = clock.now()
         _require_short(run_id)
         self._store, self._tap_id = store, tap_id
         self._lanes: dict[str, Lane] = {}
@@ -102,6 +76,11 @@ class Writer:
         )
         # Bounds what closed files take on the local disk while the store is slow.
         self._room = threading.BoundedSemaphore(2 * self.options.uploads)
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The streams whose SCHEMA came."""
+        return tuple(self._lanes)
 
     def write(self, line: bytes) -> Envelope | None:
         """Take one line of a tap's output.
@@ -213,6 +192,26 @@ class Writer:
         self._uploads.shutdown(wait=True, cancel_futures=True)
         self._compressor.close()
         self._folder.cleanup()
+
+    def end(
+        self,
+        outcome: Outcome,
+        *,
+        reason: str = "",
+        exit_code: int | None = None,
+        bookmarks: Mapping[str, bool] | None = None,
+    ) -> None:
+        """Write the run's document: how it ended, and what is committed. `close` first.
+
+        `bookmarks` says of which streams the tap's last STATE holds a bookmark.
+        """
+        if self._registration is None or not succeeded(self._registration):
+            registry.register_taps(self._store, [self._tap_id])
+        known = bookmarks or {}
+        streams = {name: (lane.landed, known.get(name)) for name, lane in self._lanes.items()}
+        ids = self._tap_id, self.run_id, self.writer_id
+        run = runs.document_of(ids, self.begun, outcome, streams, reason, exit_code)
+        runs.end(self._store, run, self.options.lock)
 
     def __enter__(self) -> Writer:
         return self
@@ -333,6 +332,7 @@ class Writer:
                 self.run_id,
                 self.options.lock,
             )
+            lane.landed = landed.added(lane.landed, lane.head.manifest.log_id, files[0])
             return files
         finally:
             spooled.discard()
@@ -357,8 +357,3 @@ def _require_short(run_id: str) -> None:
             f"the run id {run_id[:40]!r}… is empty or too long: expected 1 to "
             f"{LONGEST_SEGMENT} characters, such as a UUID"
         ) from None
-
-
-def new_writer_id() -> str:
-    """Names this writer to people and to other writers: machine, process, and a unique part."""
-    return f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"

@@ -21,6 +21,7 @@ from singerlake.format.manifest import File
 from singerlake.format.origin import Origin
 from singerlake.format.schema import Schema
 from singerlake.lake import uploads
+from singerlake.lake.identity import new_run_id
 from singerlake.lake.scratch import temporary_folder
 from singerlake.lake.spool import CHUNK, Spool
 from singerlake.spark import encode
@@ -77,7 +78,7 @@ def write_options(options: Mapping[str, str]) -> WriteOptions:
         tap=given["tap"],
         stream=given["stream"],
         key_properties=read_options.names(given.get("key_properties", "")),
-        run_id=given.get("run_id") or uuid.uuid4().hex,
+        run_id=given.get("run_id") or new_run_id(),
         storage_options=read_options.storage_options(given),
     )
 

@@ -26,11 +26,12 @@ from singerlake.format.manifest import File
 from singerlake.format.nearest import did_you_mean
 from singerlake.format.schema import Schema
 from singerlake.lake import clock, commit, lock, registration, registry, uploads
+from singerlake.lake.identity import new_writer_id
 from singerlake.lake.lock import LockTimes
 from singerlake.lake.snapshot import Bookmark
-from singerlake.lake.writer import new_writer_id
 from singerlake.spark import encode, singer_types
 from singerlake.spark.task_files import TaskFiles, Uploaded, WriteJob, WriteOptions
+from singerlake.spark.write_run import end_run
 from singerlake.store import Promise, Store
 
 logger = logging.getLogger("singerlake.spark")
@@ -111,6 +112,8 @@ class LakeWriter(DataSourceArrowWriter):
         with _committed("not all it left was removed"):
             committed = {file.path for file in files}
             uploads.clear(store, options.keys, self._job.id, committed, self._since)
+        with _committed("its run has no document"):
+            end_run(self._job, self._since, "complete")
 
     def _is_registered(self, store: Store) -> bool:
         return self.options.stream in (registry.read_catalogue(store, self.options.tap) or {})
@@ -156,6 +159,10 @@ class LakeWriter(DataSourceArrowWriter):
                 uploads.withdraw(store, self.options.keys, [job.id], job.writer_id, LockTimes())
         except Exception as error:
             logger.warning("could not remove what a failed write has uploaded: %s", error)
+        try:
+            end_run(job, self._since)
+        except Exception as error:
+            logger.warning("the run of a failed write has no document: %s", error)
 
 
 @contextmanager

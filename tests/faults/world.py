@@ -16,14 +16,14 @@ from concurrent.futures import Future
 from typing import Any
 from unittest import mock
 
-from singerlake.format import keys
+from singerlake.format import keys, names
 from singerlake.lake import clock
 from tests.faults import keeper
 from tests.faults.life import World
 
 WAITING = ("check", "commit", "lock", "patience", "vacuum")
-NAMING = ("commit", "lake", "merge", "registry", "upload", "uploads", "writer")
-READING = ("check_stream", "log", "rebuild", "retired", "uploads", "vacuum")
+NAMING = ("commit", "identity", "merge", "registry", "upload", "uploads")
+READING = ("check_stream", "log", "newer_formats", "rebuild", "retired", "uploads", "vacuum")
 WORKING = ("spool", "writer")
 
 
@@ -44,8 +44,9 @@ def deterministic(waiting: Iterable[str] = (), naming: Iterable[str] = ()) -> It
         patch(WORKING, "ThreadPoolExecutor", Inline)
         patches.enter_context(mock.patch.object(clock, "now", world.now))
         for name in ("escape", "unescape"):  # a sixth of the time of all these runs
-            remembered = functools.cache(getattr(keys, name))
-            patches.enter_context(mock.patch.object(keys, name, remembered))
+            remembered = functools.cache(getattr(names, name))
+            for module in (keys, names):
+                patches.enter_context(mock.patch.object(module, name, remembered))
         patches.enter_context(keeper.scheduled())
         # Thousands of runs tell of thousands of locks that they took over.
         before = logging.root.manager.disable

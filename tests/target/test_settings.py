@@ -40,6 +40,7 @@ SETTINGS = {
     "max_file_bytes",
     "max_file_records",
     "commit_interval_seconds",
+    "complete_without_state",
     "compression_level",
     "lock_max_wait_seconds",
     "lock_stale_after_seconds",

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
+
+import msgspec
 
 from singerlake.errors import SingerlakeError
-from singerlake.format import run_log
-from singerlake.format.run import RunDocument
+from singerlake.format import run, run_log
+from singerlake.format.run import Outcome, RunDocument, RunStream
 from singerlake.format.run_keys import RunKeys
 from singerlake.format.run_log import RunLog
+from singerlake.lake import clock
 from singerlake.lake.lock import LockTimes
-from singerlake.lake.runs import documents
+from singerlake.lake.runs import documents, surroundings
 from singerlake.lake.runs import log as logs
 from singerlake.lake.runs.change import change
 from singerlake.lake.runs.log import Head
@@ -21,24 +25,59 @@ from singerlake.store import Store
 logger = logging.getLogger(__name__)
 
 DEFAULT_TIMES = LockTimes()
+LONGEST_REASON = 500
 
 
-def end(store: Store, run: RunDocument, times: LockTimes = DEFAULT_TIMES) -> None:
+def document_of(
+    ids: tuple[str, str, str],
+    begun: datetime,
+    outcome: Outcome,
+    streams: Mapping[str, tuple[RunStream, bool | None]],
+    reason: str = "",
+    exit_code: int | None = None,
+    **versions: str,
+) -> RunDocument:
+    """The document of a run that ends now, in this process.
+
+    `ids` are those of the tap, the run and the writer. Each stream comes with what was landed in
+    it, and whether the last STATE holds a bookmark of it.
+    """
+    tap_id, run_id, writer_id = ids
+    return run.new(
+        tap_id=tap_id,
+        run_id=run_id,
+        writer_id=writer_id,
+        begun=begun,
+        ended=max(begun, clock.now()),
+        outcome=outcome,
+        reason=reason[:LONGEST_REASON],
+        exit_code=exit_code,
+        versions=surroundings.versions(**versions),
+        environment=surroundings.ids(),
+        traceparent=surroundings.traceparent(),
+        streams={
+            name: msgspec.structs.replace(landed, bookmark=bookmark)
+            for name, (landed, bookmark) in streams.items()
+        },
+    )
+
+
+def end(store: Store, ended: RunDocument, times: LockTimes = DEFAULT_TIMES) -> None:
     """Write a run's document, and add its row to the log, with rows that crashes left out.
 
     The document is what counts: where only the row fails, that is a warning, because the next run
     of the tap adds it.
     """
-    keys, head = RunKeys(run.tap_id), None
+    keys, head = RunKeys(ended.tap_id), None
     with _warning(store, keys):
         # Before the document is there: then nobody can have added its row yet.
         head = logs.read_or_new(store, keys)
-    documents.create(store, keys, run)
+    documents.create(store, keys, ended)
     if head is not None:
         with _warning(store, keys):
-            left_out = set(documents.unlogged(store, keys, head.log)) - {run.name}
+            left_out = set(documents.unlogged(store, keys, head.log)) - {ended.name}
             others = documents.read_all(store, keys, sorted(left_out))
-            append(store, keys, head, [*others, run], times)
+            append(store, keys, head, [*others, ended], times)
 
 
 @contextmanager

@@ -10,9 +10,10 @@ from singerlake.errors import NotFound
 from singerlake.format.keys import StreamKeys
 from singerlake.format.manifest import File
 from singerlake.format.run import RunStream
-from singerlake.lake import clock, discovery, log
+from singerlake.lake import clock, discovery, log, provenance
 from singerlake.lake.log import Selection
 from singerlake.lake.parallel import in_parallel
+from singerlake.lake.runs import landed
 from singerlake.lake.runs.run import LOST_AFTER, Run
 from singerlake.store import Store
 
@@ -76,7 +77,8 @@ def _by_run(store: Store, keys: StreamKeys, begins: Mapping[str, int]) -> dict[I
         return {}
     since = begins.get(manifest.log_id, 1) - 1
     left: dict[Identity, _Left] = {}
-    for file in log.files(store, keys, manifest, Selection(since=since)):
+    files = log.files(store, keys, manifest, Selection(since=since))
+    for file in provenance.committed_rows(store, keys, files):
         if file.merge is None and file.run_id and file.writer_id:
             identity = file.run_id, file.writer_id
             left[identity] = _added(left.get(identity), keys.stream, manifest.log_id, file)
@@ -84,25 +86,11 @@ def _by_run(store: Store, keys: StreamKeys, begins: Mapping[str, int]) -> dict[I
 
 
 def _added(before: _Left | None, stream: str, log_id: str, file: File) -> _Left:
-    one = RunStream(
-        log_id=log_id,
-        first_sequence=file.sequence,
-        last_sequence=file.sequence,
-        files=1,
-        records=max(file.records, 0),
-        bytes=file.bytes,
-    )
+    when = file.committed
     if before is None:
-        return _Left(stream, one, file.committed, file.committed)
-    what = RunStream(
-        log_id=log_id,
-        first_sequence=before.what.first_sequence,
-        last_sequence=file.sequence,
-        files=before.what.files + 1,
-        records=before.what.records + one.records,
-        bytes=before.what.bytes + one.bytes,
-    )
-    return _Left(stream, what, min(before.first, file.committed), max(before.last, file.committed))
+        return _Left(stream, landed.added(RunStream(), log_id, file), when, when)
+    what = landed.added(before.what, log_id, file)
+    return _Left(stream, what, min(before.first, when), max(before.last, when))
 
 
 def _run(tap_id: str, identity: Identity, parts: list[_Left]) -> Run:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -38,7 +39,7 @@ def ended(lake: Lake, run_id: str, *streams: str, **fields: object) -> None:
     before = {run.identity for run in lake.tap(TAP).runs(open=True)} if lake.taps() else set()
     writer = land(lake, run_id, *streams)
     run = next(one for one in lake.tap(TAP).runs(open=True) if one.identity not in before)
-    named = {
+    named: dict[str, Any] = {
         "run_id": run_id,
         "writer_id": writer.writer_id,
         "begun": run.begun,

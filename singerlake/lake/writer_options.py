@@ -1,0 +1,36 @@
+"""When a writer closes files, and how it writes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from singerlake.errors import ConfigError
+from singerlake.format import compression
+from singerlake.lake.lock import LockTimes
+
+
+@dataclass(frozen=True)
+class WriterOptions:
+    """When files are closed, and how they are written.
+
+    `require_keys` refuses records that lack one of their key properties, as Singer targets do.
+    """
+
+    max_file_bytes: int = 64 * 1024 * 1024
+    max_file_records: int | None = None
+    compression_level: int = compression.DEFAULT
+    lock: LockTimes = field(default_factory=LockTimes)
+    uploads: int = 8
+    spool_folder: Path | None = None
+    require_keys: bool = False
+
+    def __post_init__(self) -> None:
+        if not compression.FASTEST <= self.compression_level <= compression.SMALLEST:
+            raise ConfigError(
+                f"compression_level is {self.compression_level}: expected "
+                f"{compression.FASTEST} to {compression.SMALLEST}"
+            )
+        for name in ("max_file_bytes", "max_file_records", "uploads"):
+            if (value := getattr(self, name)) is not None and value < 1:
+                raise ConfigError(f"{name} is {value}: expected 1 or more")
