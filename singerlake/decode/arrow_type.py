@@ -34,6 +34,8 @@ def to_arrow(kind: Type) -> pa.DataType:
 
 def metadata_type(name: str) -> pa.DataType:
     """Of a metadata column."""
+    if name == "_committed":
+        return TIME
     return pa.int64() if name == "_sequence" else ROW_TYPES.get(about_row(name), pa.string())
 
 

@@ -13,9 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from singerlake.decode.arrow_type import metadata_type
 from singerlake.decode.block import BlockParser
 from singerlake.decode.line import LineParser
-from singerlake.decode.request import FIRST_POSITION, FileFacts, Wanted
+from singerlake.decode.request import FIRST_POSITION, PART_COLUMNS, FileFacts, Wanted
 from singerlake.decode.rows import TIME, Rows, about_row
 from singerlake.decode.value import converter
 from singerlake.errors import BadMessage, CorruptFile
@@ -48,8 +49,8 @@ class Decoder:
             position += rows.lines
             if file.ranges and len(file.ranges) > 1:
                 _correct_positions(rows, file.ranges)
-            if file.parts and "_sequence" in self.wanted.metadata:
-                _add_sequences(rows, file.parts, file.where)
+            if file.parts and not PART_COLUMNS.isdisjoint(self.wanted.metadata):
+                self._add_commits(rows, file)
             if not file.in_time:
                 rows = self._in_time(rows)
             if rows.count:
@@ -88,6 +89,19 @@ class Decoder:
             keep = pc.and_(keep, pc.less(moments, pa.scalar(self.wanted.end, TIME)))
         return rows.filter(pc.fill_null(keep, True))
 
+    def _add_commits(self, rows: Rows, file: FileFacts) -> None:
+        """The lines of a merged file keep the numbers under which they were committed, and what
+        else belongs to a commit."""
+        ends = np.cumsum([lines for _, lines in file.parts])
+        places = rows.arrays[about_row("_position")].to_numpy() - FIRST_POSITION
+        found = np.searchsorted(ends, places, side="right")
+        if found.max(initial=0) >= len(ends):
+            raise too_many_lines(file.where, int(ends[-1]))
+        values = {"_sequence": [sequence for sequence, _ in file.parts], **file.commits}
+        for name, each in values.items():
+            if name in self.wanted.metadata:
+                rows.arrays[about_row(name)] = pa.array(each, metadata_type(name)).take(found)
+
     def _batch(self, rows: Rows, file: FileFacts) -> pa.RecordBatch:
         arrays = []
         for field in self.schema:
@@ -110,17 +124,6 @@ def _correct_positions(rows: Rows, ranges: tuple[tuple[int, int], ...]) -> None:
     index = rows.arrays[name].to_numpy() - FIRST_POSITION - starts[0]
     at = np.searchsorted(taken, index, side="right") - 1
     rows.arrays[name] = pa.array(index - taken[at] + starts[at] + FIRST_POSITION, pa.int64())
-
-
-def _add_sequences(rows: Rows, parts: tuple[tuple[int, int], ...], where: str) -> None:
-    """The lines of a merged file keep the numbers under which they were committed."""
-    numbers = np.array([sequence for sequence, _ in parts])
-    ends = np.cumsum([lines for _, lines in parts])
-    places = rows.arrays[about_row("_position")].to_numpy() - FIRST_POSITION
-    found = np.searchsorted(ends, places, side="right")
-    if found.max(initial=0) >= len(numbers):
-        raise too_many_lines(where, int(ends[-1]))
-    rows.arrays[about_row("_sequence")] = pa.array(numbers[found], pa.int64())
 
 
 def _without_schema(chunks: Iterable[bytes], where: str) -> Iterator[bytes]:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from singerlake.decode.activation import ActivationDecoder
 from singerlake.decode.batch import BLOCK, Decoder
-from singerlake.decode.request import FILE_COLUMNS, FileFacts, Wanted
+from singerlake.decode.request import COMMIT_COLUMNS, FILE_COLUMNS, PART_COLUMNS, FileFacts, Wanted
 from singerlake.format import compression
 from singerlake.format.keys import StreamKeys
 from singerlake.format.manifest import File
@@ -41,6 +41,7 @@ def batches(
             constants=_constants(keys, file, key),
             in_time=_is_in_time(file, wanted),
             parts=merged.parts if merged else (),
+            commits=_commits(merged, wanted) if merged else {},
             ranges=ranges,
         )
         yield from decoder.batches(facts, chunks)
@@ -51,14 +52,30 @@ def _merge(
 ) -> Merge | None:
     """What a merged file was made of, where only some of it, or the number of each line, is
     wanted."""
-    if selection.holds_all_of(file) and "_sequence" not in wanted.metadata:
+    if selection.holds_all_of(file) and PART_COLUMNS.isdisjoint(wanted.metadata):
         return None
     return merge.read_merge(store, keys, file)
 
 
 def _constants(keys: StreamKeys, file: File, key: str) -> dict[str, Any]:
     values = (keys.tap_id, keys.stream, file.schema_hash, file.sequence, key)
-    return dict(zip(FILE_COLUMNS, values, strict=True))
+    constants = dict(zip(FILE_COLUMNS, values, strict=True))
+    # A merged row says nothing of its commits, and a listing nothing at all.
+    if file.merge is None and file.checksum:
+        constants |= {"_run_id": file.run_id or None, "_committed": file.committed}
+    return constants
+
+
+def _commits(merged: Merge, wanted: Wanted) -> dict[str, list[Any]]:
+    """For each part, who committed it and when, as far as that is known and wanted."""
+    if set(COMMIT_COLUMNS).isdisjoint(wanted.metadata):
+        return {}
+    rows = {row.sequence: row for row in merged.known_rows()}
+    known = [rows.get(sequence) for sequence, _ in merged.parts]
+    return {
+        "_run_id": [row.run_id or None if row else None for row in known],
+        "_committed": [row.committed if row else None for row in known],
+    }
 
 
 def _is_in_time(file: File, wanted: Wanted) -> bool:

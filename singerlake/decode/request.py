@@ -3,7 +3,7 @@ file have in common."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
@@ -14,6 +14,12 @@ from singerlake.lake.log import EVERYTHING, Selection
 FILE_COLUMNS = ("_tap", "_stream", "_schema_hash", "_sequence", "_file")
 """The metadata that is the same for all rows of a file."""
 
+COMMIT_COLUMNS = ("_run_id", "_committed")
+"""The metadata that is the same for all rows of a commit; null where an older vacuum forgot it."""
+
+PART_COLUMNS = frozenset({"_sequence", *COMMIT_COLUMNS})
+"""The metadata that differs from part to part of a merged file."""
+
 ROW_COLUMNS = (
     "_position",
     "_time_extracted",
@@ -23,7 +29,7 @@ ROW_COLUMNS = (
     "_misfits",
 )
 
-METADATA = (*FILE_COLUMNS, *ROW_COLUMNS)
+METADATA = (*FILE_COLUMNS, *COMMIT_COLUMNS, *ROW_COLUMNS)
 STANDARD_METADATA = (*FILE_COLUMNS, "_position", "_time_extracted", "_version")
 """What `metadata` set to true adds."""
 
@@ -79,14 +85,16 @@ class FileFacts:
     """What the rows of one file have in common; `where` names it in messages.
 
     `in_time` is False where some rows may lie outside the wanted time. A merged file has `parts`,
-    the lines committed under each sequence number. Only the lines in `ranges` were handed over, all
-    where that is None: each range has the number of lines before it, and that of its own.
+    the lines committed under each sequence number, and `commits`, for each part the values of the
+    commit columns. Only the lines in `ranges` were handed over, all where that is None: each range
+    has the number of lines before it, and that of its own.
     """
 
     where: str
     constants: dict[str, Any]
     in_time: bool = True
     parts: tuple[tuple[int, int], ...] = ()
+    commits: dict[str, list[Any]] = field(default_factory=dict)
     ranges: tuple[tuple[int, int], ...] | None = None
 
     @property

@@ -58,6 +58,9 @@ def parse_as_of(text: str) -> AsOf:
         return text
 
 
+ALL = Extent()
+
+
 @dataclass(frozen=True)
 class Covered:
     """What an extent is in one snapshot. `run` is the last run, where that was asked for."""
@@ -116,9 +119,10 @@ def last_run(
 
 
 def _had_ended(snapshot: Snapshot, run: Run, until: int | None, moment: datetime | None) -> bool:
-    left = run.streams[snapshot.keys.stream]
-    if until is not None and left.last_sequence and left.log_id == snapshot.manifest.log_id:
-        return left.last_sequence <= until
+    left, manifest = run.streams[snapshot.keys.stream], snapshot.manifest
+    if left.last_sequence and left.log_id == manifest.log_id:
+        # The run may have ended since the snapshot was taken, which then has only some of it.
+        return left.last_sequence <= (manifest.last_sequence if until is None else until)
     return moment is None or run.ended <= moment
 
 

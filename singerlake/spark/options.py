@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
+
+import msgspec
 
 from singerlake.decode.request import METADATA, STANDARD_METADATA, SchemaVersions, StreamRequest
 from singerlake.errors import ConfigError
@@ -16,7 +18,9 @@ from singerlake.format.keys import StreamKeys
 from singerlake.format.nearest import did_you_mean
 from singerlake.format.record_type import Numbers
 from singerlake.format.times import parse_time
+from singerlake.lake.extent import ALL, COMPLETE, Extent, covered, parse_as_of
 from singerlake.lake.log import Selection
+from singerlake.lake.snapshot import Snapshot
 from singerlake.store import Store, open_store
 from singerlake.store.address import password, public_url
 from singerlake.store.sealed import literal_secrets
@@ -28,7 +32,7 @@ _KNOWN = frozenset(
         "path", "tap", "stream", "columns", "metadata", "since", "until", "start", "end",
         "schemaversions", "mode", "numbers", "storage_options", "maxpartitionbytes",
         "minpartitions", "casesensitive", "maxfilespertrigger", "maxbytespertrigger",
-        "activations", "exact", "pushfilters",
+        "activations", "exact", "pushfilters", "runs", "asof", "runoutcomes", "sequences",
     }
 )  # fmt: skip
 
@@ -39,7 +43,8 @@ class ReadOptions:
 
     With `activations`, the rows are the ACTIVATE_VERSION messages in place of the records. The
     columns in `exact` hold no doubles, as those of key properties. With `push_filters`, filters
-    skip files, and the DataFrame is good for one query. What may hold secrets is left out of the
+    skip files, and the DataFrame is good for one query. `extent` is by run and as of a moment,
+    `sequences` are ranges of sequence numbers. What may hold secrets is left out of the
     text form.
     """
 
@@ -63,6 +68,8 @@ class ReadOptions:
     activations: bool = False
     exact: tuple[str, ...] = ()
     push_filters: bool = False
+    extent: Extent = ALL
+    sequences: tuple[tuple[int, int], ...] | None = None
     storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
@@ -89,7 +96,14 @@ class ReadOptions:
 
     def selection(self) -> Selection:
         """The files that may hold wanted rows, as far as the options alone can tell."""
-        return Selection(self.since, self.until, self.start, self.end)
+        return Selection(self.since, self.until, self.start, self.end, numbers=self.sequences)
+
+    def covered(self, stream: Snapshot) -> Selection:
+        """The same, where the options ask by run or as of a moment: that takes the stream's log."""
+        found, asked = covered(stream, self.extent).selection, self.selection()
+        ends = [number for number in (found.until, asked.until) if number is not None]
+        numbers = found.numbers if asked.numbers is None else asked.numbers
+        return replace(asked, until=min(ends, default=None), numbers=numbers)
 
 
 def parse(options: Mapping[str, str]) -> ReadOptions:
@@ -129,8 +143,32 @@ def parse(options: Mapping[str, str]) -> ReadOptions:
         activations=_choice(given, "activations", ("false", "true")) == "true",
         exact=names(given.get("exact", "")),
         push_filters=_choice(given, "pushFilters", ("false", "true")) == "true",
+        extent=_extent(given),
+        sequences=_ranges(given),
         storage_options=storage_options(given),
     )
+
+
+def _extent(given: Mapping[str, str]) -> Extent:
+    runs: Any = given.get("runs", "all")
+    as_of = given.get("asof")
+    return Extent(
+        runs if runs in ("all", "last") else names(runs),
+        parse_as_of(as_of) if as_of else None,
+        names(given.get("runoutcomes", "")) or COMPLETE,
+    )
+
+
+def _ranges(given: Mapping[str, str]) -> tuple[tuple[int, int], ...] | None:
+    if "sequences" not in given:
+        return None
+    try:
+        return msgspec.json.decode(given["sequences"], type=tuple[tuple[int, int], ...])
+    except msgspec.MsgspecError:
+        raise ConfigError(
+            f"the option sequences is {given['sequences'][:80]!r}: expected ranges such as "
+            "[[1, 5], [8, 8]]"
+        ) from None
 
 
 def absolute(root: str) -> str:

@@ -15,7 +15,7 @@ import msgspec
 from pyspark.sql.datasource import InputPartition
 
 from singerlake.format.manifest import File
-from singerlake.lake.log import Selection
+from singerlake.lake.log import EVERYTHING, Selection
 
 OPEN_COST = 512 * 1024
 """What opening a file counts, in bytes: ten thousand tiny files are not one task either."""
@@ -25,12 +25,18 @@ GUESSED_RATIO = 8
 
 
 class FilesPartition(InputPartition):
-    """Files that one task reads, in order: what was committed after `since`, up to `until`."""
+    """Files that one task reads, in order: what was committed under the selected numbers."""
 
-    def __init__(self, files: Sequence[File], since: int = 0, until: int | None = None) -> None:
+    def __init__(self, files: Sequence[File], selection: Selection = EVERYTHING) -> None:
         super().__init__(None)
         self.files = tuple(files)
-        self.selection = Selection(since=since, until=until)
+        lowest, highest = self.files[0].lowest_sequence, self.files[-1].sequence
+        numbers = selection.numbers and tuple(
+            (first, last)
+            for first, last in selection.numbers
+            if first <= highest and last >= lowest
+        )
+        self.selection = Selection(selection.since, selection.until, numbers=numbers)
 
     def __repr__(self) -> str:
         return f"FilesPartition({len(self.files)} files)"
@@ -43,12 +49,17 @@ def cost(file: File) -> int:
 
 
 def pack(
-    files: Iterable[File], selection: Selection, max_partition_bytes: int, parallelism: int
+    files: Iterable[File],
+    selection: Selection,
+    max_partition_bytes: int,
+    parallelism: int,
+    *,
+    with_runs: bool = False,
 ) -> list[InputPartition]:
     """Runs of files, none of them above the size, except for a file that is so alone.
 
     Where that would make few, they are smaller: `parallelism` cores should all have work, and
-    end at about the same time.
+    end at about the same time. `with_runs` keeps the run ids of the rows.
     """
     rows = list(files)
     total, cores = sum(map(cost, rows)), max(parallelism, 1)
@@ -57,7 +68,7 @@ def pack(
     if count > cores:
         count = -(-count // cores) * cores
     return [
-        FilesPartition(list(map(_slim, run)), selection.since, selection.until)
+        FilesPartition([_slim(file, with_runs) for file in run], selection)
         for even in _even_runs(rows, count)
         for run in _limited_runs(even, max_partition_bytes)
     ]
@@ -89,6 +100,6 @@ def _limited_runs(files: Iterable[File], size: int) -> Iterator[list[File]]:
         yield run
 
 
-def _slim(file: File) -> File:
+def _slim(file: File, with_run: bool) -> File:
     """The row without what no task needs: a plan may have a hundred thousand of them."""
-    return msgspec.structs.replace(file, writer_id="", run_id="")
+    return msgspec.structs.replace(file, writer_id="", run_id=file.run_id if with_run else "")

@@ -23,6 +23,13 @@ from singerlake.spark.options import ReadOptions
 from singerlake.spark.source import register
 from singerlake.store import open_store
 
+_NAMES = {
+    "schema_versions": "schemaVersions",
+    "as_of": "asOf",
+    "run_outcomes": "runOutcomes",
+}
+"""Options that have other names in Python."""
+
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 
 
@@ -39,6 +46,8 @@ def read_stream(
     start: datetime | str | None = None,
     end: datetime | str | None = None,
     schema_versions: Literal["all", "latest"] | Sequence[str] = "all",
+    runs: Literal["all", "last"] | Sequence[str] = "all",
+    as_of: int | datetime | str | None = None,
     mode: Literal["permissive", "failfast"] = "permissive",
     numbers: Literal["double", "decimal", "string"] = "double",
     storage_options: Mapping[str, Any] | None = None,
@@ -49,7 +58,9 @@ def read_stream(
     `columns` are the record's, all by default; naming the few that are needed is quicker.
     `metadata` adds columns about the record: True for the usual ones, or their names. `since` and
     `until` are sequence numbers, after and up to; `start` and `end` are times of extraction, from
-    and before. `more` are further options of the source (docs/spark.md).
+    and before. `runs` are all, the last complete one of the stream, or run ids; `as_of` leaves out
+    what was committed after a sequence number, a time or a run. `more` are further options of the
+    source (docs/spark.md).
     """
     given = options_of(
         spark,
@@ -62,6 +73,8 @@ def read_stream(
         start=start,
         end=end,
         schema_versions=schema_versions,
+        runs=runs,
+        as_of=as_of,
         mode=mode,
         numbers=numbers,
         storage_options=storage_options,
@@ -119,8 +132,9 @@ def merge_report(
 
 def options_of(spark: SparkSession, **values: Any) -> dict[str, str]:
     """Options as the texts that Spark carries; None is left out."""
-    if "schema_versions" in values:
-        values["schemaVersions"] = values.pop("schema_versions")
+    for name, option in _NAMES.items():
+        if name in values:
+            values[option] = values.pop(name)
     values.setdefault("caseSensitive", spark.conf.get("spark.sql.caseSensitive"))
     values.setdefault("minPartitions", _parallelism(spark))
     if isinstance(values.get("storage_options"), Mapping):

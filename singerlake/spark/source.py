@@ -41,6 +41,7 @@ _METADATA_TYPES: dict[str, spark_types.DataType] = {
     "_position": spark_types.LongType(),
     "_version": spark_types.LongType(),
     "_time_extracted": spark_types.TimestampType(),
+    "_committed": spark_types.TimestampType(),
     "_misfits": spark_types.MapType(spark_types.StringType(), spark_types.StringType()),
 }
 
@@ -198,7 +199,8 @@ class LakeReader(DataSourceReader):
     ) -> None:
         self._stream: Snapshot | None = stream
         self._files = FileReader(options, wanted, schema)
-        self._filters = pushdown.Chosen(options.selection(), _hashes(options, stream))
+        self._selection = options.covered(stream)
+        self._filters = pushdown.Chosen(self._selection, _hashes(options, stream))
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_stream": None}
@@ -209,8 +211,13 @@ class LakeReader(DataSourceReader):
         options = self._files.options
         rows = filter(self._filters.may_hold, self._stream.files(self._filters.selection))
         parallelism = read_options.parallelism(options)
-        selection = options.selection()
-        return plan.pack(rows, selection, options.max_partition_bytes, parallelism)
+        return plan.pack(
+            rows,
+            self._selection,
+            options.max_partition_bytes,
+            parallelism,
+            with_runs="_run_id" in self._files.wanted.metadata,
+        )
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return self._files.batches(partition)

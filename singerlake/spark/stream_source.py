@@ -69,7 +69,15 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         schema: spark_types.StructType,
         known: frozenset[str] | None,
     ) -> None:
-        """`known` are the schema versions that the schema was made of; None where it is given."""
+        """`known` are the schema versions that the schema was made of; None where it is given.
+
+        Raises `ConfigError` for options that only a batch read can keep.
+        """
+        if not options.extent.is_everything or options.sequences is not None:
+            raise ConfigError(
+                "the options runs, asOf and sequences are for batch reads: a streaming query reads "
+                "every commit once. Use since, or read with spark.read"
+            )
         self._options, self._known = options, known
         self._files = FileReader(options, wanted, schema)
         self._target: int | None = None
@@ -122,7 +130,13 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         chosen = Selection(begin, last, options.start, options.end)
         files = [file for file in stream.files(chosen) if self._is_chosen(file, stream)]
         parallelism = read_options.parallelism(options)
-        return plan.pack(files, chosen, options.max_partition_bytes, parallelism)
+        return plan.pack(
+            files,
+            chosen,
+            options.max_partition_bytes,
+            parallelism,
+            with_runs="_run_id" in self._files.wanted.metadata,
+        )
 
     def _is_chosen(self, file: File, stream: Snapshot) -> bool:
         """Raises `ConfigError` for a schema version that came after the query began: its columns
