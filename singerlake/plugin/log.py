@@ -9,29 +9,27 @@ from singerlake.format.printable import plain
 
 
 class PlainRecord(logging.LogRecord):
-    """Names of streams and of other writers come from taps and lakes, and may be hostile.
-
-    A measurement carries its stream's name as `stream_name`, where structured logs have it:
-    Meltano shows that name, and not the measurement's tags.
-    """
+    """Names of streams and of other writers come from taps and lakes, and may be hostile."""
 
     def __init__(self, name: str, *args: Any, **kwargs: Any) -> None:
         super().__init__(plain(name), *args, **kwargs)
-        stream = _stream_measured(self.args)
+        match self.args:
+            case (measurement,) if hasattr(measurement, "tags"):
+                self._name_stream(measurement)
+
+    def _name_stream(self, measurement: Any) -> None:
+        """Have a measurement's stream shown by Meltano, which shows the text of a line only.
+
+        The SDK's structured log leaves `METRIC` of the text, unless the message has another form.
+        """
+        stream = measurement.tags.get("stream")
         if stream is not None:
+            self.msg, self.args = f"{self.msg}%s", (measurement, "")
+            self.metric_info = measurement.to_dict()
             self.stream_name = plain(stream)
 
     def getMessage(self) -> str:  # noqa: N802
         return plain(super().getMessage())
-
-
-def _stream_measured(arguments: Any) -> str | None:
-    """The tag `stream` of a measurement of the SDK, which logs it as the only argument."""
-    match arguments:
-        case (measurement,):
-            tags = getattr(measurement, "tags", None)
-            return tags.get("stream") if isinstance(tags, dict) else None
-    return None
 
 
 def make_plain() -> None:

@@ -111,7 +111,9 @@ def test_both_directions_twice(project: Project) -> None:
     assert "Installed 4/4 plugins" in project.meltano("install")
 
     run_id = str(uuid.uuid4())
-    project.meltano("run", "tap-spreadsheets", "target-singerlake", MELTANO_RUN_ID=run_id)
+    log = project.meltano("run", "tap-spreadsheets", "target-singerlake", MELTANO_RUN_ID=run_id)
+    measured = [line for line in log.splitlines() if "target-singerlake METRIC" in line]
+    assert sum('"stream":"orders"' in line for line in measured) == 1, log
     project.meltano("run", "tap-singerlake", "target-jsonl")
     for stream in ("customers", "orders"):
         project.assert_same_at_both_ends(stream)

@@ -84,17 +84,19 @@ def test_the_metrics_count_each_streams_records(
 def test_the_metrics_in_a_structured_log_name_their_stream(
     tmp_path: Path, path: dict[str, Any]
 ) -> None:
-    """As Meltano has plugins log, which shows the line's `stream_name`, and no tags."""
+    """As Meltano has plugins log: it shows the text of a line, and the value of `metric_info`."""
     logs = tmp_path / "logging.yml"
     logs.write_text(STRUCTURED)
     env = {"SINGER_SDK_LOG_CONFIG": str(logs)}
     outcome = run(LINES, tmp_path / "lake", env=env, **path)
     lines = [json.loads(line) for line in outcome.log.splitlines() if line.startswith("{")]
-    found = {
-        line["stream_name"]: line["metric_info"]["value"]
-        for line in lines
-        if line["message"] == "METRIC" and line["metric_info"]["metric"] == "record_count"
-    }
+    found = {}
+    for line in lines:
+        info = line["extra"].get("metric_info")
+        if info is not None and info["metric"] == "record_count":
+            assert line["message"] == f"METRIC: {json.dumps(info, separators=(',', ':'))}"
+            assert line["stream_name"] == info["tags"]["stream"]
+            found[line["stream_name"]] = info["value"]
     assert found == {"a": 1200, "b": 34}, outcome.log
 
 
