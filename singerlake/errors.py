@@ -15,6 +15,7 @@
     │   ├── RecordBeforeSchema      a record of a stream whose SCHEMA message has not come
     │   ├── MissingKey              a record without one of its stream's key properties
     │   ├── InvalidRecord           a record that breaks its schema, where records are validated
+    │   ├── TooManyMisfits          more values than are allowed do not fit their columns' types
     │   ├── BadName                 a tap or stream name that no path can hold
     │   └── SchemaCollision         two schemas of one stream have the same hash
     ├── DamageError             the lake needs repair: `singerlake check`, `singerlake rebuild`
@@ -97,6 +98,10 @@ class MissingKey(InputError):
 
 class InvalidRecord(InputError):
     """A record that breaks its schema, where records are validated."""
+
+
+class TooManyMisfits(InputError):
+    """More values than are allowed do not fit the types of their columns."""
 
 
 class BadName(InputError):

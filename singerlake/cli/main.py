@@ -20,10 +20,12 @@ from singerlake.errors import (
     InputError,
     SingerlakeError,
     StoreError,
+    TooManyMisfits,
 )
 
 CODES: tuple[tuple[type[SingerlakeError], int], ...] = (
     (ConfigError, 2),
+    (TooManyMisfits, 1),
     (InputError, 2),
     (DamageError, 3),
     (BusyError, 4),

@@ -77,7 +77,15 @@ FORMATS = ("parquet", "csv", "avro", "orc", "json")
     show_default=True,
     help="What a number without a declared precision becomes.",
 )
-@click.option("--failfast", is_flag=True, help="Fail where a value does not fit its type.")
+@click.option(
+    "--max-misfits",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Publish null for up to N values of a stream that do not fit their columns; more fail.",
+)
+@click.option("--failfast", is_flag=True, hidden=True, help="The same as --max-misfits 0.")
 @click.option("--full", is_flag=True, help="Publish all records anew, in place of what is there.")
 @click.option("--dry-run", is_flag=True, help="Only tell what would be read.")
 @click.option(
@@ -108,6 +116,7 @@ def project(
     sort_by: tuple[str, ...],
     metadata: tuple[str, ...],
     numbers: str,
+    max_misfits: int,
     failfast: bool,
     full: bool,
     dry_run: bool,
@@ -145,7 +154,7 @@ def project(
     given = {
         "full": full,
         "dry_run": dry_run,
-        "failfast": failfast,
+        "max_misfits": 0 if failfast else max_misfits,
         "grace": timedelta(hours=grace),
         "storage_options": root.options,
         "out_options": options_of_output(root.url, root.options, out, out_storage_options),
@@ -173,7 +182,7 @@ def project(
 
 
 def _print(rows: list[dict[str, Any]]) -> None:
-    numbers = ("version", "raw files", "written", "size", "records")
+    numbers = ("version", "raw files", "written", "size", "records", "misfits")
     made = table("stream", "status", *numbers, numbers=numbers, fixed=("status",))
     for row in rows:
         if row["status"] == "failed":
@@ -187,5 +196,6 @@ def _print(rows: list[dict[str, Any]]) -> None:
             number(row["records"]),
             size(row["bytes"]),
             number(row["total_records"]),
+            number(sum(row["total_misfits"].values())),
         )
     print_table(made, drop=("size", "raw files", "version", "written"))

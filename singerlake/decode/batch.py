@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from singerlake.decode.arrow_type import metadata_type
 from singerlake.decode.block import BlockParser
 from singerlake.decode.line import LineParser
+from singerlake.decode.misfit import Tally
 from singerlake.decode.request import FIRST_POSITION, PART_COLUMNS, FileFacts, Wanted
 from singerlake.decode.rows import TIME, Rows, about_row
 from singerlake.decode.value import converter
@@ -33,19 +34,21 @@ _SMALL = 16 * 1024
 class Decoder:
     """Decodes the files of one read, all into batches of one Arrow schema."""
 
-    def __init__(self, wanted: Wanted, schema: pa.Schema) -> None:
+    def __init__(self, wanted: Wanted, schema: pa.Schema, misfits: Tally | None = None) -> None:
         self.wanted, self.schema = wanted, schema
         converters = {name: converter(kind, name) for name, kind in wanted.columns}
         self._blocks = BlockParser(wanted, schema)
         self._lines = LineParser(wanted, schema, converters)
         self._reach = BLOCK
+        self.misfits = Tally() if misfits is None else misfits
 
     def batches(self, file: FileFacts, chunks: Iterable[bytes]) -> Iterator[pa.RecordBatch]:
-        """A file's rows. Raises `CorruptFile`, and `BadMessage` where the read is failfast."""
+        """A file's rows; `misfits` counts those of all files. Raises `CorruptFile`, and
+        `TooManyMisfits`."""
         timed = "_time_extracted" in self.wanted.metadata or not file.in_time
         position = FIRST_POSITION + file.skipped
         for block in _without_schema(chunks, file.where):
-            rows = self._rows(block, position, timed, file.where)
+            rows = self._rows(block, position, timed)
             position += rows.lines
             if file.ranges and len(file.ranges) > 1:
                 _correct_positions(rows, file.ranges)
@@ -53,10 +56,21 @@ class Decoder:
                 self._add_commits(rows, file)
             if not file.in_time:
                 rows = self._in_time(rows)
+            if about_row("_misfits") in rows.arrays:  # some lines of the block went one by one
+                self._count(rows, file.where)
             if rows.count:
                 yield self._batch(rows, file)
 
-    def _rows(self, block: bytes, position: int, timed: bool, where: str) -> Rows:
+    def _count(self, rows: Rows, where: str) -> None:
+        found = rows.arrays[about_row("_misfits")]
+        at = np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False))
+        for place, position in zip(
+            at, rows.arrays[about_row("_position")].take(pa.array(at)), strict=True
+        ):
+            self.misfits.add(found[place].as_py(), f"{where}, line {position}")
+        self.misfits.require(self.wanted.max_misfits, dict(self.wanted.columns))
+
+    def _rows(self, block: bytes, position: int, timed: bool) -> Rows:
         """The block's rows, in as few pieces as the fast parser takes.
 
         How far a piece reaches follows what was taken before, in other blocks too: it shrinks
@@ -74,7 +88,7 @@ class Decoder:
                 self._reach = max(_SMALL, reach // 8)
                 continue
             else:
-                rows = self._lines.rows(piece, position, timed, where)
+                rows = self._lines.rows(piece, position, timed)
             pieces.append(rows)
             position += rows.lines
             start = end

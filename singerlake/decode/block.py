@@ -63,7 +63,7 @@ class BlockParser:
                 lines = [line for line, keep in zip(lines, is_row, strict=True) if keep]
                 positions = positions[is_row]
             arrays = self._arrays(self._members, lines, timed)
-        except (ValueError, OverflowError, RecursionError, pa.ArrowException):
+        except (ValueError, ArithmeticError, RecursionError, pa.ArrowException):
             return None
         arrays[about_row("_position")] = pa.array(positions)
         return Rows(len(lines), arrays, count)

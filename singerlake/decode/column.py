@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import chain
@@ -20,7 +21,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from singerlake.decode.json_text import MISFIT
-from singerlake.decode.value import converter, day_of, microseconds_of
+from singerlake.decode.value import (
+    Misplaced,
+    converter,
+    day_of,
+    decimal_reader,
+    microseconds_of,
+)
 from singerlake.format.record_type import Type
 
 
@@ -124,10 +131,12 @@ def _decimals(values: Sequence[msgspec.Raw | None], arrow: pa.DataType) -> pa.Ar
     """Numbers by their text, so that no digit is lost; strings may hold one too."""
     texts = [None if raw is None or (text := bytes(raw)) == b"null" else text for raw in values]
     bare = [text[1:-1] if text is not None and text[:1] == b'"' else text for text in texts]
-    if not all(_SAFE_DECIMAL.fullmatch(text) for text in bare if text is not None):
-        raise ValueError(MISFIT)
-    # By way of one with room for what is too large, which otherwise comes out as another number.
-    return pa.array(bare, pa.string()).cast(pa.decimal256(76, arrow.scale)).cast(arrow)
+    if all(_SAFE_DECIMAL.fullmatch(text) for text in bare if text is not None):
+        # By way of one with room for what is too large, which otherwise is another number then.
+        with suppress(pa.ArrowInvalid):
+            return pa.array(bare, pa.string()).cast(pa.decimal256(76, arrow.scale)).cast(arrow)
+    read = decimal_reader(arrow.precision, arrow.scale)
+    return pa.array([None if text is None else read(text) for text in texts], arrow)
 
 
 def _converted(kind: Type, arrow: pa.DataType) -> Column:
@@ -135,7 +144,7 @@ def _converted(kind: Type, arrow: pa.DataType) -> Column:
     convert = converter(kind, "")
 
     def array(values: Sequence[msgspec.Raw | None]) -> pa.Array:
-        misfits: list[str] = []
+        misfits: list[Misplaced] = []
         found = [None if raw is None else convert(bytes(raw), misfits) for raw in values]
         if misfits:
             raise ValueError(MISFIT)

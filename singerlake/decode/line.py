@@ -9,15 +9,19 @@ import pyarrow as pa
 
 from singerlake.decode.activation import ACTIVATE_VERSION
 from singerlake.decode.json_text import MISFIT, members, normal
+from singerlake.decode.misfit import CORRUPT
 from singerlake.decode.request import ROW_COLUMNS, Wanted
 from singerlake.decode.rows import ROW_TYPES, Rows, about_row
-from singerlake.decode.value import Converter, converter
-from singerlake.errors import BadMessage
+from singerlake.decode.value import Converter, Misplaced, converter
 from singerlake.format.nesting import is_deep_line
 from singerlake.format.record_type import LONG, TIMESTAMP
 
-_version = converter(LONG, "version")
-_time = converter(TIMESTAMP, "time_extracted")
+_ENVELOPE = {
+    name: converter(kind, name)
+    for name, kind in (("_version", LONG), ("_time_extracted", TIMESTAMP))
+}
+_SHOWN = 200
+"""Characters of a line that is no record: all of it is in `_corrupt_record`."""
 
 Values = dict[str, Any]
 
@@ -30,9 +34,9 @@ class LineParser:
     ) -> None:
         self._wanted, self._schema, self._converters = wanted, schema, converters
 
-    def rows(self, block: bytes, position: int, timed: bool, where: str) -> Rows:
-        """The block's rows. Raises `BadMessage` for what does not fit, where that is wanted."""
-        about = {"_position", *(set(ROW_COLUMNS) & set(self._wanted.metadata))}
+    def rows(self, block: bytes, position: int, timed: bool) -> Rows:
+        """The block's rows, with `_misfits`, whether that is wanted or not: they are counted."""
+        about = {"_position", "_misfits", *(set(ROW_COLUMNS) & set(self._wanted.metadata))}
         if timed:
             about.add("_time_extracted")
         columns: dict[str, list[Any]] = {
@@ -40,15 +44,9 @@ class LineParser:
         }
         lines = [line for line in block.split(b"\n") if line.strip()]
         for number, line in enumerate(lines, start=position):
-            found = self._row(line, about)
-            if found is None:
+            values = self._row(line, about)
+            if values is None:
                 continue
-            values, misfits = found
-            if misfits and self._wanted.failfast:
-                raise BadMessage(
-                    f"{where}, line {number}: {', '.join(misfits)} does not fit its type; read "
-                    "with mode permissive to get null there, and the record in _corrupt_record"
-                )
             values[about_row("_position")] = number
             for name, column in columns.items():
                 column.append(values.get(name))
@@ -58,8 +56,8 @@ class LineParser:
     def _type(self, name: str) -> pa.DataType:
         return ROW_TYPES.get(name) or self._schema.field(name).type
 
-    def _row(self, line: bytes, about: set[str]) -> tuple[Values, list[str]] | None:
-        """A record's values, and the names of those that do not fit; None for other messages."""
+    def _row(self, line: bytes, about: set[str]) -> Values | None:
+        """A record's values; None for other messages."""
         try:
             if is_deep_line(line):
                 raise ValueError(MISFIT)
@@ -68,8 +66,9 @@ class LineParser:
                 return None
             record = members(envelope.get("record", b""))
         except (ValueError, RecursionError):
-            return {about_row("_corrupt_record"): _readable(line)}, ["the whole line"]
-        misfits: list[str] = []
+            whole = _readable(line)
+            return {about_row(CORRUPT): whole, about_row("_misfits"): [(CORRUPT, whole[:_SHOWN])]}
+        misfits: list[Misplaced] = []
         values: Values = {}
         sent: dict[str, str] = {}
         for name, convert in self._converters.items():
@@ -78,18 +77,18 @@ class LineParser:
                 values[name] = convert(text, misfits)
             if len(misfits) > known:
                 sent[name] = _as_sent(record[name])
-        if "_version" in about:
-            version = _version(envelope.get("version", b"null"), misfits)
-            values[about_row("_version")] = version
-        if "_time_extracted" in about:
-            moment = _time(envelope.get("time_extracted", b"null"), misfits)
-            values[about_row("_time_extracted")] = moment
+        for name, convert in _ENVELOPE.items():
+            if name not in about:
+                continue
+            known, told = len(misfits), envelope.get(name[1:], b"null")
+            values[about_row(name)] = convert(told, misfits)
+            if len(misfits) > known and name in self._wanted.metadata:
+                sent[name] = _as_sent(told)
         values[about_row("_record")] = _readable(envelope["record"])
-        if misfits:
-            values[about_row("_corrupt_record")] = values[about_row("_record")]
         if sent:
+            values[about_row(CORRUPT)] = values[about_row("_record")]
             values[about_row("_misfits")] = list(sent.items())
-        return values, misfits
+        return values
 
 
 def _as_sent(text: bytes) -> str:

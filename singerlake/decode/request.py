@@ -46,8 +46,8 @@ class StreamRequest:
     """What a read asks of a stream.
 
     `columns` are names of the record's columns, None for all; `metadata` are names of `METADATA`.
-    The columns in `exact` hold no doubles, as those of key properties. `failfast` raises for a
-    value that does not fit.
+    The columns in `exact` hold no doubles, as those of key properties. More than `max_misfits`
+    values that do not fit are an error; None allows any number.
     """
 
     tap: str
@@ -58,7 +58,7 @@ class StreamRequest:
     schema_versions: SchemaVersions = "all"
     exact: tuple[str, ...] = ()
     selection: Selection = EVERYTHING
-    failfast: bool = False
+    max_misfits: int | None = None
 
     @property
     def keys(self) -> StreamKeys:
@@ -69,13 +69,13 @@ class StreamRequest:
 class Wanted:
     """What to decode: the record's columns and the metadata, and what rows to leave out.
 
-    `failfast` raises for a value that does not fit. Rows whose time is before `start`, or not
-    before `end`, are left out; a row without a time stays.
+    More than `max_misfits` values that do not fit are an error; None allows any number. Rows whose
+    time is before `start`, or not before `end`, are left out; a row without a time stays.
     """
 
     columns: tuple[tuple[str, Type], ...]
     metadata: tuple[str, ...] = ()
-    failfast: bool = False
+    max_misfits: int | None = None
     start: datetime | None = None
     end: datetime | None = None
 

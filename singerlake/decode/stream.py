@@ -1,8 +1,10 @@
 """A stream as Arrow record batches, in this process: what a reader without Spark needs.
 
-rows = read(take(store, request), request)
-rows.schema        the Arrow schema, known before a value is seen
-for batch in rows  record batches, in commit order; each pass reads anew
+`read(take(store, request), request)` is iterated for record batches in commit order, and each pass
+reads anew. Its `schema` is known before a value is seen.
+
+Values that do not fit are null, and counted: `batches(tally)` gives the same batches, and the tally
+has the misfits by column.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import pyarrow as pa
 from singerlake.decode import file, version_union
 from singerlake.decode.arrow_type import arrow_schema
 from singerlake.decode.batch import Decoder
+from singerlake.decode.misfit import Tally
 from singerlake.decode.request import StreamRequest, Wanted
 from singerlake.decode.version_union import MergedSchema
 from singerlake.errors import ConfigError
@@ -37,7 +40,11 @@ class StreamBatches:
     schema: pa.Schema
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        decoder = Decoder(self.wanted, self.schema)
+        return self.batches(Tally())
+
+    def batches(self, misfits: Tally) -> Iterator[pa.RecordBatch]:
+        """The rows, in commit order; `misfits` has all of them once the last row has come."""
+        decoder = Decoder(self.wanted, self.schema, misfits)
         files = self.snapshot.files(self.selection)
         store, keys = self.snapshot.store, self.snapshot.keys
         return file.batches(store, keys, files, self.selection, self.wanted, decoder)
@@ -51,7 +58,7 @@ def read(stream: Snapshot, request: StreamRequest) -> StreamBatches:
     if request.schema_versions != "all":
         hashes = frozenset(version_union.chosen_hashes(stream, request))
         selection = replace(selection, schema_hashes=hashes)
-    wanted = Wanted(columns, metadata, request.failfast, selection.start, selection.end)
+    wanted = Wanted(columns, metadata, request.max_misfits, selection.start, selection.end)
     return StreamBatches(stream, selection, merged, wanted, arrow_schema(columns, metadata))
 
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import date, datetime, timedelta, timezone
-from decimal import Context, Decimal
-from typing import Any
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -21,7 +21,7 @@ from singerlake.decode.json_text import MISFIT, elements, members
 from singerlake.format.record_type import Type
 from singerlake.format.times import TAP_TIME, offset_of, parse_time
 
-Converter = Callable[[bytes, list[str]], Any]
+Converter = Callable[[bytes, "list[Misplaced]"], Any]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MICROSECOND = timedelta(microseconds=1)
@@ -34,25 +34,32 @@ _NOT_FINITE = {b"NaN": float("nan"), b"Infinity": float("inf"), b"-Infinity": fl
 _strings = msgspec.json.Decoder(str)
 
 
+class Misplaced(NamedTuple):
+    """The smallest part of a value that does not fit: where it is, and its text."""
+
+    path: str
+    text: str
+
+
 def converter(kind: Type, path: str) -> Converter:
     """The converter for values of a type; `path` names the place in messages."""
     make = _MAKERS.get(kind.kind)
     read = _READERS[kind.kind] if make is None else make(kind, path)
 
-    def convert(text: bytes, misfits: list[str]) -> Any:
+    def convert(text: bytes, misfits: list[Misplaced]) -> Any:
         if text == b"null":
             return None
         try:
             return read(text, misfits)
         except (ValueError, OverflowError, RecursionError, ArithmeticError):
             # msgspec's errors are ValueErrors too.
-            misfits.append(path)
+            misfits.append(Misplaced(path, text.decode("utf-8", "backslashreplace")))
             return None
 
     return convert
 
 
-def _boolean(text: bytes, misfits: list[str]) -> bool:
+def _boolean(text: bytes, misfits: list[Misplaced]) -> bool:
     if text == b"true":
         return True
     if text == b"false":
@@ -60,7 +67,7 @@ def _boolean(text: bytes, misfits: list[str]) -> bool:
     raise ValueError(MISFIT)
 
 
-def _long(text: bytes, misfits: list[str]) -> int:
+def _long(text: bytes, misfits: list[Misplaced]) -> int:
     number = int(text) if len(text) < 20 and text.lstrip(b"-").isdigit() else _whole(text)
     if not _LONG[0] <= number < _LONG[1]:
         raise ValueError(MISFIT)
@@ -84,7 +91,7 @@ def _exact_number(text: bytes) -> Decimal:
     return Decimal(text.decode())
 
 
-def _double(text: bytes, misfits: list[str]) -> float:
+def _double(text: bytes, misfits: list[Misplaced]) -> float:
     """Strings that hold a number too: a version that declares a decimal may send those."""
     if text in _NOT_FINITE:
         return _NOT_FINITE[text]
@@ -106,32 +113,41 @@ def _number_in(text: bytes) -> str:
     return digits
 
 
-def _make_decimal(kind: Type, path: str) -> Converter:
-    """Numbers, and strings that hold a number, if no digit is lost."""
-    step = Decimal(1).scaleb(-kind.scale)
-    limit = Decimal(1).scaleb(kind.precision - kind.scale)
+def decimal_reader(precision: int, scale: int) -> Callable[[bytes], Decimal]:
+    """Reads numbers, and strings that hold a number, if no digit is lost.
 
-    def read(text: bytes, misfits: list[str]) -> Decimal:
-        number = Decimal(_number_in(text)) if text[:1] == b'"' else _exact_number(text)
-        if not number.copy_abs() < limit:
+    Digits that a double made up are none: a number that is the same double as its nearest value at
+    the scale is that value. A string is exact. Raises `ValueError` and `ArithmeticError`.
+    """
+    step, limit = Decimal(1).scaleb(-scale), Decimal(1).scaleb(precision - scale)
+
+    def read(text: bytes) -> Decimal:
+        is_string = text[:1] == b'"'
+        number = Decimal(_number_in(text)) if is_string else _exact_number(text)
+        rounded = number.quantize(step, ROUND_HALF_EVEN, _EXACT)
+        if not rounded.copy_abs() < limit:
             raise ValueError(MISFIT)
-        rounded = number.quantize(step, context=_EXACT)
-        if rounded != number:
+        if rounded != number and (is_string or float(number) != float(rounded)):
             raise ValueError(MISFIT)
         return rounded
 
     return read
 
 
-def _string(text: bytes, misfits: list[str]) -> str:
+def _make_decimal(kind: Type, path: str) -> Converter:
+    read = decimal_reader(kind.precision, kind.scale)
+    return lambda text, misfits: read(text)
+
+
+def _string(text: bytes, misfits: list[Misplaced]) -> str:
     return _strings.decode(text)
 
 
-def _text(text: bytes, misfits: list[str]) -> str:
+def _text(text: bytes, misfits: list[Misplaced]) -> str:
     return _strings.decode(text) if text[:1] == b'"' else text.decode()
 
 
-def _json(text: bytes, misfits: list[str]) -> str:
+def _json(text: bytes, misfits: list[Misplaced]) -> str:
     return text.decode()
 
 
@@ -156,11 +172,11 @@ def day_of(words: str) -> date:
     return local.date()
 
 
-def _timestamp(text: bytes, misfits: list[str]) -> int:
+def _timestamp(text: bytes, misfits: list[Misplaced]) -> int:
     return microseconds_of(_strings.decode(text))
 
 
-def _date(text: bytes, misfits: list[str]) -> date:
+def _date(text: bytes, misfits: list[Misplaced]) -> date:
     return day_of(_strings.decode(text))
 
 
@@ -168,7 +184,7 @@ def _make_array(kind: Type, path: str) -> Converter:
     assert kind.items is not None
     convert = converter(kind.items, path + "[]")
 
-    def read(text: bytes, misfits: list[str]) -> list[Any]:
+    def read(text: bytes, misfits: list[Misplaced]) -> list[Any]:
         return [convert(item, misfits) for item in elements(text)]
 
     return read
@@ -178,7 +194,7 @@ def _make_map(kind: Type, path: str) -> Converter:
     assert kind.items is not None
     convert = converter(kind.items, path + "{}")
 
-    def read(text: bytes, misfits: list[str]) -> list[tuple[str, Any]]:
+    def read(text: bytes, misfits: list[Misplaced]) -> list[tuple[str, Any]]:
         return [(_clean(name), convert(value, misfits)) for name, value in members(text).items()]
 
     return read
@@ -192,7 +208,7 @@ def _clean(name: str) -> str:
 def _make_struct(kind: Type, path: str) -> Converter:
     fields = [(name, converter(inner, f"{path}.{name}")) for name, inner in kind.fields]
 
-    def read(text: bytes, misfits: list[str]) -> dict[str, Any]:
+    def read(text: bytes, misfits: list[Misplaced]) -> dict[str, Any]:
         values = members(text)
         return {
             name: None if (value := values.get(name)) is None else convert(value, misfits)

@@ -11,6 +11,7 @@ does not name are staged: of a run under way, of a run that died, or of a versio
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -69,6 +70,7 @@ class Published(msgspec.Struct, frozen=True, kw_only=True):
 
     `log_id` and `sequence` are the place in the raw log up to which it goes. Schemas are Spark's,
     as JSON: `schema` is the version's, `schemas` are those that its files were written with.
+    `misfits` has, by run and by column, how many values did not fit and are null.
     """
 
     format: str = KIND
@@ -84,11 +86,20 @@ class Published(msgspec.Struct, frozen=True, kw_only=True):
     schema: dict[str, Any]
     schemas: tuple[dict[str, Any], ...]
     files: tuple[PublishedFile, ...] = ()
+    misfits: dict[str, dict[str, int]] = {}
     retired: tuple[Retired, ...] = ()
 
     @property
     def records(self) -> int:
         return sum(file.records for file in self.files)
+
+    @property
+    def misfit_counts(self) -> dict[str, int]:
+        """How many values of the version did not fit, by column."""
+        counts: Counter[str] = Counter()
+        for of_run in self.misfits.values():
+            counts.update(of_run)
+        return dict(counts)
 
     @property
     def runs(self) -> set[str]:
@@ -156,8 +167,9 @@ def successor(
         schemas += made.schemas
     own = len(schemas) - 1
     added = (msgspec.structs.replace(file, schema=own) for file in made.files)
+    misfits = {**before.misfits, **made.misfits} if appends else made.misfits
     version = msgspec.structs.replace(
-        made, version=before.version + 1, schemas=schemas, files=(*kept, *added)
+        made, version=before.version + 1, schemas=schemas, files=(*kept, *added), misfits=misfits
     )
     # Older rows are history: their files' own times are older still.
     retired = [row for row in before.retired if made.published - row.time < grace]

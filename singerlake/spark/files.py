@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -11,9 +12,12 @@ from pyspark.sql.datasource import InputPartition
 from singerlake.decode import file
 from singerlake.decode.activation import ActivationDecoder
 from singerlake.decode.batch import Decoder
+from singerlake.decode.misfit import Tally, described
 from singerlake.decode.request import Wanted
 from singerlake.spark.options import ReadOptions
 from singerlake.spark.plan import FilesPartition
+
+logger = logging.getLogger("singerlake.spark")
 
 
 def arrow_schema(schema: spark_types.StructType) -> pa.Schema:
@@ -42,3 +46,16 @@ class FileReader:
         yield from file.batches(
             store, keys, partition.files, partition.selection, self.wanted, decoder
         )
+        if isinstance(decoder, Decoder) and "_misfits" not in self.wanted.metadata:
+            self._report(decoder.misfits)
+
+    def _report(self, misfits: Tally) -> None:
+        """In the task's log: whoever has not asked for the misfits looks there."""
+        if misfits.total:
+            logger.warning(
+                "stream %r of %r: %s, read as null: %s",
+                self.options.stream,
+                self.options.tap,
+                misfits,
+                described(misfits.found, dict(self.wanted.columns)),
+            )

@@ -13,6 +13,7 @@ from singerlake.decode import version_union
 from singerlake.decode.version_union import MergedSchema
 from singerlake.errors import ConfigError, MissingManifest, StaleBookmark
 from singerlake.format.manifest import File
+from singerlake.format.record_type import Type
 from singerlake.lake import Bookmark, Selection, Snapshot
 from singerlake.projection import document as documents
 from singerlake.projection.document import Settings
@@ -79,6 +80,11 @@ class Increment:
     def keys(self) -> tuple[str, ...]:
         """The key properties that the tap sent last, as of the increment."""
         return self._merged.key_properties
+
+    @property
+    def columns(self) -> dict[str, Type]:
+        """The record's columns."""
+        return dict(self._merged.record.fields)
 
     def require_columns(self) -> None:
         """Raises `ConfigError` where the stream's columns and the settings do not go together."""

@@ -30,7 +30,7 @@ MAX_PARTITION_BYTES = 256 * 1024 * 1024
 _KNOWN = frozenset(
     {
         "path", "tap", "stream", "columns", "metadata", "since", "until", "start", "end",
-        "schemaversions", "mode", "numbers", "storage_options", "maxpartitionbytes",
+        "schemaversions", "maxmisfits", "mode", "numbers", "storage_options", "maxpartitionbytes",
         "minpartitions", "casesensitive", "maxfilespertrigger", "maxbytespertrigger",
         "activations", "exact", "pushfilters", "runs", "asof", "runoutcomes", "sequences",
     }
@@ -58,7 +58,7 @@ class ReadOptions:
     start: datetime | None = None
     end: datetime | None = None
     schema_versions: SchemaVersions = "all"
-    failfast: bool = False
+    max_misfits: int | None = None
     numbers: Numbers = "double"
     case_sensitive: bool = False
     max_partition_bytes: int = MAX_PARTITION_BYTES
@@ -91,7 +91,7 @@ class ReadOptions:
             schema_versions=self.schema_versions,
             exact=self.exact,
             selection=self.selection(),
-            failfast=self.failfast,
+            max_misfits=self.max_misfits,
         )
 
     def selection(self) -> Selection:
@@ -108,7 +108,7 @@ class ReadOptions:
 
 def parse(options: Mapping[str, str]) -> ReadOptions:
     """Read Spark's options. Raises `ConfigError`."""
-    given = {name.lower(): value for name, value in options.items()}
+    given = {_folded(name): value for name, value in options.items()}
     unknown = sorted(set(given) - _KNOWN)
     if unknown:
         raise ConfigError(
@@ -133,7 +133,7 @@ def parse(options: Mapping[str, str]) -> ReadOptions:
         start=_time(given, "start"),
         end=_time(given, "end"),
         schema_versions=versions,
-        failfast=_choice(given, "mode", ("permissive", "failfast")) == "failfast",
+        max_misfits=_max_misfits(given),
         numbers=cast(Numbers, _choice(given, "numbers", ("double", "decimal", "string"))),
         case_sensitive=_choice(given, "caseSensitive", ("false", "true")) == "true",
         max_partition_bytes=_number(given, "maxPartitionBytes", MAX_PARTITION_BYTES, 1) or 1,
@@ -169,6 +169,12 @@ def _ranges(given: Mapping[str, str]) -> tuple[tuple[int, int], ...] | None:
             f"the option sequences is {given['sequences'][:80]!r}: expected ranges such as "
             "[[1, 5], [8, 8]]"
         ) from None
+
+
+def _folded(name: str) -> str:
+    """Options go regardless of case, and by the names of `read_stream` too."""
+    lower = name.lower()
+    return lower if lower in _KNOWN else lower.replace("_", "")
 
 
 def absolute(root: str) -> str:
@@ -247,6 +253,12 @@ def _number(
     if number < least:
         raise ConfigError(f"the option {name} is {text!r}: expected a number from {least}")
     return number
+
+
+def _max_misfits(given: Mapping[str, str]) -> int | None:
+    """`mode` failfast is the older word for none."""
+    failfast = _choice(given, "mode", ("permissive", "failfast")) == "failfast"
+    return _number(given, "maxMisfits", 0 if failfast else None)
 
 
 def _time(given: Mapping[str, str], name: str) -> datetime | None:

@@ -7,9 +7,10 @@ they go. A run that dies before that put has published nothing; one that dies af
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from singerlake.decode.misfit import Tally, described
 from singerlake.errors import DamageError, MissingFile
 from singerlake.lake import Bookmark, clock, open_on
 from singerlake.lake.parallel import Progress, no_progress
@@ -29,11 +31,20 @@ from singerlake.spark.evolution import merged
 from singerlake.spark.failure import explained
 from singerlake.spark.increment import Increment, checked, planned
 from singerlake.spark.lend import share
+from singerlake.spark.observed import MISFITS
 from singerlake.spark.read import read_stream
-from singerlake.spark.stage import FILE_BYTES, Staging, stage
+from singerlake.spark.stage import FILE_BYTES, NOTHING, Staged, Staging, stage
 from singerlake.spark.views import read_current
 from singerlake.spark.watch import watched
 from singerlake.store import open_store
+
+logger = logging.getLogger("singerlake.spark")
+
+ADVICE = (
+    "Mend the tap's schema, or publish null in their place with --max-misfits N (max_misfits), and "
+    "their text beside it with --metadata _misfits; --numbers string keeps numbers without a "
+    "declared precision as text"
+)
 
 
 @dataclass(frozen=True)
@@ -41,7 +52,8 @@ class Projection:
     """What a run did to one stream. `status` is published, unchanged, or planned (a dry run).
 
     `files`, `records` and `bytes` are what this run wrote, the totals what is published now;
-    `removed` counts files of older versions and of died runs.
+    `removed` counts files of older versions and of died runs. `misfits` has, by column, how many
+    values did not fit and are null.
     """
 
     tap_id: str
@@ -58,6 +70,8 @@ class Projection:
     total_files: int = 0
     total_records: int = 0
     removed: int = 0
+    misfits: dict[str, int] = field(default_factory=dict)
+    total_misfits: dict[str, int] = field(default_factory=dict)
 
 
 def project(
@@ -70,7 +84,7 @@ def project(
     *,
     full: bool = False,
     dry_run: bool = False,
-    failfast: bool = False,
+    max_misfits: int | None = 0,
     grace: timedelta = GRACE,
     file_bytes: int = FILE_BYTES,
     storage_options: Mapping[str, Any] | None = None,
@@ -85,7 +99,9 @@ def project(
 
     Raises `ConfigError` where the settings are not those of what is published or do not go with
     the columns, `StaleBookmark` where the raw log was renumbered, and `CommitConflict` where
-    another run was quicker. A dry run raises the first two as a run does.
+    another run was quicker. A dry run raises the first two as a run does. Raises `TooManyMisfits`,
+    and publishes nothing, where more than `max_misfits` values of this run do not fit their
+    columns; None allows any number.
     """
     lake = open_on(open_store(root, storage_options or {}))
     store, keys = open_store(out, out_options), PublishedKeys(tap, stream)
@@ -98,7 +114,7 @@ def project(
     if spark is None or dry_run or not plan.is_needed:
         removed = 0 if spark is None or dry_run else clean(store, keys, grace)
         return _report(
-            plan, head.published, (), "planned" if plan.is_needed else "unchanged", removed
+            plan, head.published, NOTHING, "planned" if plan.is_needed else "unchanged", removed
         )
     run_id = documents.new_run_id(clock.now())
     store.promise()  # Asked once here, and carried along: not by every task again.
@@ -108,23 +124,26 @@ def project(
         explained(f"stream {stream!r}"),
         watched(spark, f"singerlake project {stream}", progress),
     ):
-        frame = rows(spark, root, plan, failfast=failfast, storage_options=storage_options)
-        parts = layout.partition_parts(settings.partition_by, frame.columns)
+        frame = rows(spark, root, plan, storage_options=storage_options)
+        shown = frame if MISFITS in settings.metadata else frame.drop(MISFITS)
+        parts = layout.partition_parts(settings.partition_by, shown.columns)
         labels = tuple(part.label for part in parts)
-        staging = Staging(store, keys, run_id, settings.format, labels, file_bytes)
+        columns = tuple(shown.columns)
+        staging = Staging(store, keys, run_id, settings.format, labels, columns, file_bytes)
         arranged = layout.arranged(frame, settings.partition_by, settings.sort_by)
-        files = stage(arranged, staging, plan.since, plan.until)
-    _require_all(plan, files)
-    require_staged(store, keys, files)
+        staged = stage(arranged, staging, plan.since, plan.until)
+    _require_all(plan, staged.files)
+    _require_fit(plan, staged.misfits, max_misfits)
+    require_staged(store, keys, staged.files)
     source.snapshot().require(Bookmark(plan.snapshot.manifest.log_id, plan.until))
     new = documents.successor(
         head.published,
-        _published(plan, run_id, plan.marked(frame.schema), files),
+        _published(plan, run_id, plan.marked(shown.schema), staged),
         appends=plan.appends,
         grace=grace,
     )
     put(store, keys, head, new)
-    return _report(plan, new, files, "published", clean(store, keys, grace))
+    return _report(plan, new, staged, "published", clean(store, keys, grace))
 
 
 @contextmanager
@@ -144,15 +163,13 @@ def rows(
     root: str | Path,
     plan: Increment,
     *,
-    failfast: bool = False,
     storage_options: Mapping[str, Any] | None = None,
 ) -> DataFrame:
-    """What is to be published, as a DataFrame."""
+    """What is to be published, as a DataFrame; its misfits are in a column of their own."""
     manifest, settings = plan.snapshot.manifest, plan.settings
     options: dict[str, Any] = {
-        "metadata": settings.metadata,
+        "metadata": list(dict.fromkeys([*settings.metadata, MISFITS])),
         "until": plan.until,
-        "mode": "failfast" if failfast else "permissive",
         "numbers": settings.numbers,
         "schema_versions": plan.schema_versions or "all",
         "storage_options": storage_options,
@@ -175,9 +192,21 @@ def _require_all(plan: Increment, files: tuple[PublishedFile, ...]) -> None:
         )
 
 
-def _published(
-    plan: Increment, run_id: str, schema: StructType, files: tuple[PublishedFile, ...]
-) -> Published:
+def _require_fit(plan: Increment, misfits: Tally, limit: int | None) -> None:
+    """Raises `TooManyMisfits`; those that are allowed are reported in the log."""
+    if not misfits.total:
+        return
+    stream, columns = plan.snapshot.manifest.stream, plan.columns
+    misfits.require(limit, columns, advice=f"Nothing of stream {stream!r} was published. {ADVICE}")
+    logger.warning(
+        "stream %r: %s, published as null: %s",
+        stream,
+        misfits,
+        described(misfits.found, columns),
+    )
+
+
+def _published(plan: Increment, run_id: str, schema: StructType, staged: Staged) -> Published:
     manifest, before = plan.snapshot.manifest, plan.head.published
     whole = schema
     if before is not None and plan.appends:
@@ -193,14 +222,15 @@ def _published(
         sequence=plan.until,
         schema=whole.jsonValue(),
         schemas=(schema.jsonValue(),),
-        files=files,
+        files=staged.files,
+        misfits={run_id: staged.misfits.counts} if staged.misfits.total else {},
     )
 
 
 def _report(
     plan: Increment,
     published: Published | None,
-    files: tuple[PublishedFile, ...],
+    staged: Staged,
     status: str,
     removed: int,
 ) -> Projection:
@@ -213,10 +243,12 @@ def _report(
         until=plan.until,
         raw_files=len(plan.files) if plan.is_needed else 0,
         raw_records=plan.records if plan.is_needed else 0,
-        files=len(files),
-        records=sum(file.records for file in files),
-        bytes=sum(file.bytes for file in files),
+        files=len(staged.files),
+        records=sum(file.records for file in staged.files),
+        bytes=sum(file.bytes for file in staged.files),
         total_files=len(published.files) if published else 0,
         total_records=published.records if published else 0,
         removed=removed,
+        misfits=staged.misfits.counts,
+        total_misfits=published.misfit_counts if published else {},
     )

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession
 
-from singerlake.decode.request import StreamRequest
+from singerlake.decode.request import METADATA, StreamRequest
 from singerlake.decode.stream import take
 from singerlake.decode.version_union import Conflict, chosen, merge
 from singerlake.errors import ConfigError
@@ -19,6 +19,7 @@ from singerlake.format import times
 from singerlake.lake import open_on
 from singerlake.spark import options as read_options
 from singerlake.spark.lend import lend
+from singerlake.spark.observed import MISFITS, observed
 from singerlake.spark.options import ReadOptions
 from singerlake.spark.source import register
 from singerlake.store import open_store
@@ -27,6 +28,7 @@ _NAMES = {
     "schema_versions": "schemaVersions",
     "as_of": "asOf",
     "run_outcomes": "runOutcomes",
+    "max_misfits": "maxMisfits",
 }
 """Options that have other names in Python."""
 
@@ -48,6 +50,8 @@ def read_stream(
     schema_versions: Literal["all", "latest"] | Sequence[str] = "all",
     runs: Literal["all", "last"] | Sequence[str] = "all",
     as_of: int | datetime | str | None = None,
+    max_misfits: int | None = None,
+    misfits: Observation | None = None,
     mode: Literal["permissive", "failfast"] = "permissive",
     numbers: Literal["double", "decimal", "string"] = "double",
     storage_options: Mapping[str, Any] | None = None,
@@ -61,6 +65,9 @@ def read_stream(
     and before. `runs` are all, the last complete one of the stream, or run ids; `as_of` leaves out
     what was committed after a sequence number, a time or a run. `more` are further options of the
     source (docs/spark.md).
+
+    Values that do not fit are null. `misfits` counts them by column, when the DataFrame is used; a
+    task that finds more than `max_misfits` fails (`mode` failfast: as `max_misfits` 0).
     """
     given = options_of(
         spark,
@@ -75,12 +82,26 @@ def read_stream(
         schema_versions=schema_versions,
         runs=runs,
         as_of=as_of,
+        max_misfits=max_misfits,
         mode=mode,
         numbers=numbers,
         storage_options=storage_options,
         **more,
     )
-    return load(spark, root, given)
+    if misfits is None:
+        return load(spark, root, given)
+    return load_counted(spark, root, given, misfits)
+
+
+def load_counted(
+    spark: SparkSession, root: str | Path, given: Mapping[str, str], misfits: Observation
+) -> DataFrame:
+    """The same as `load`, with its misfits counted."""
+    asked = parsed(root, given).metadata
+    frame = load(spark, root, {**given, "metadata": _text(dict.fromkeys([*asked, MISFITS]))})
+    columns = [name for name in frame.columns if name not in METADATA]
+    frame = observed(frame, misfits, columns)
+    return frame if MISFITS in asked else frame.drop(MISFITS)
 
 
 def load(spark: SparkSession, root: str | Path, given: Mapping[str, str]) -> DataFrame:
@@ -154,6 +175,6 @@ def _text(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, datetime):
         return times.rfc3339(value)
-    if isinstance(value, (list, tuple, set, frozenset)):
+    if isinstance(value, (list, tuple, set, frozenset, dict)):
         return json.dumps(list(value))
     return str(value)

@@ -165,7 +165,9 @@ class SingerlakeSource(DataSource):
                     "it: any value may be missing or not fit; read it as nullable"
                 )
             columns.append((field.name, kind))
-        return Wanted(tuple(columns), tuple(metadata), options.failfast, options.start, options.end)
+        return Wanted(
+            tuple(columns), tuple(metadata), options.max_misfits, options.start, options.end
+        )
 
     def reader(self, schema: spark_types.StructType) -> DataSourceReader:
         options = self.settings()

@@ -15,24 +15,28 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import msgspec
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from singerlake.decode.misfit import Misfit, Tally
 from singerlake.errors import AlreadyExists
 from singerlake.lake.scratch import temporary_folder
 from singerlake.projection.document import PublishedFile, PublishedKeys
 from singerlake.projection.file_format import FORMATS, Sink
 from singerlake.spark import layout
+from singerlake.spark.observed import MISFITS
 from singerlake.store import Store, disk
 
 FILE_BYTES = 256 * 1024 * 1024
 """A file that has grown past this is closed, and another one begun."""
 
+_misfits = msgspec.json.Decoder(dict[str, Misfit])
 _REPORT = (
     "task int, part int, path string, records long, bytes long, checksum string, "
-    "partition array<string>"
+    "partition array<string>, misfits string"
 )
 _REPORT_ARROW = pa.schema(
     [
@@ -43,30 +47,52 @@ _REPORT_ARROW = pa.schema(
         ("bytes", pa.int64()),
         ("checksum", pa.string()),
         ("partition", pa.list_(pa.string())),
+        ("misfits", pa.string()),
     ]
 )
 
 
 @dataclass(frozen=True)
 class Staging:
-    """Where a run writes its files, and how: what all of its tasks have to know."""
+    """Where a run writes its files, and how: what all of its tasks have to know.
+
+    `columns` are those to write; the misfits of a row are counted, whether they are written or not.
+    """
 
     store: Store
     keys: PublishedKeys
     run_id: str
     format: str
     labels: tuple[str, ...]
+    columns: tuple[str, ...]
     file_bytes: int = FILE_BYTES
 
 
-def stage(frame: DataFrame, staging: Staging, since: int, until: int) -> tuple[PublishedFile, ...]:
+@dataclass(frozen=True)
+class Staged:
+    """What a run wrote, and the misfits of its rows."""
+
+    files: tuple[PublishedFile, ...]
+    misfits: Tally
+
+
+NOTHING = Staged((), Tally())
+
+
+def stage(frame: DataFrame, staging: Staging, since: int, until: int) -> Staged:
     """Write the arranged rows to files below `data/<run_id>/`; nothing names them yet.
 
     They are what was committed after `since`, up to `until`.
     """
-    schema = to_arrow_schema(frame.drop(layout.PARTITION).schema, timezone="UTC")
-    rows = _numbered(frame).mapInArrow(partial(_write, staging, schema), _REPORT).collect()
-    return tuple(
+    schema = to_arrow_schema(frame.schema, timezone="UTC")
+    work = partial(_write, staging, schema)
+    reports = sorted(
+        _numbered(frame).mapInArrow(work, _REPORT).collect(), key=lambda row: (row.task, row.part)
+    )
+    misfits = Tally()
+    for row in reports:
+        misfits.merge(_misfits.decode(row.misfits or "{}"))
+    files = tuple(
         PublishedFile(
             path=row.path,
             records=row.records,
@@ -76,19 +102,24 @@ def stage(frame: DataFrame, staging: Staging, since: int, until: int) -> tuple[P
             since=since,
             until=until,
         )
-        for row in sorted(rows, key=lambda row: (row.task, row.part))
+        for row in reports
+        if row.path
     )
+    return Staged(files, misfits)
 
 
 def _write(staging: Staging, schema: Any, batches: Iterator[Any]) -> Iterator[Any]:
     """What a task does: write its rows, and report the files."""
     with temporary_folder() as folder:
-        task = _Task(staging, schema, Path(folder), _partition_id())
-        names = [*schema.names, layout.PARTITION]
+        written = pa.schema([schema.field(name) for name in staging.columns])
+        task = _Task(staging, written, Path(folder), _partition_id())
         for batch in batches:
-            for values, rows in split(batch.rename_columns(names)):
-                task.write(values, rows.cast(schema))
+            named = batch.rename_columns(schema.names)
+            task.count(named.column(MISFITS))
+            for values, rows in split(named):
+                task.write(values, rows.select(written.names).cast(written))
         task.close()
+        task.report_misfits()
     yield pa.RecordBatch.from_pylist(task.reports, _REPORT_ARROW)
 
 
@@ -124,7 +155,18 @@ class _Task:
         self._records = 0
         self._sink: Sink | None = None
         self._file: BinaryIO | None = None
+        self._misfits = Tally()
         self.reports: list[dict[str, Any]] = []
+
+    def count(self, misfits: Any) -> None:
+        if misfits.null_count < len(misfits):
+            for row in misfits.drop_null():
+                self._misfits.add(row.as_py())
+
+    def report_misfits(self) -> None:
+        if self._misfits.total:
+            text = msgspec.json.encode(self._misfits.found).decode()
+            self.reports.append({"task": self._number, "part": len(self.reports), "misfits": text})
 
     def write(self, values: tuple[str | None, ...], rows: Any) -> None:
         if self._file and (values != self._values or self._file.tell() >= self._staging.file_bytes):

@@ -9,7 +9,7 @@ from operator import and_
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import Column, DataFrame, Observation, SparkSession, Window
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
@@ -18,13 +18,13 @@ from singerlake.decode.stream import take
 from singerlake.decode.version_union import MergedSchema
 from singerlake.errors import ConfigError
 from singerlake.spark import source
+from singerlake.spark.observed import MISFITS, observed
 from singerlake.spark.options import ReadOptions
-from singerlake.spark.read import load, options_of, parsed
+from singerlake.spark.read import load, load_counted, options_of, parsed
 from singerlake.spark.spark_type import holds_double, holds_map
 
 ORDER = ("_sequence", "_position")
 DELETED_AT = "_sdc_deleted_at"
-MISFITS = "_misfits"
 NEEDED = (*ORDER, "_version", MISFITS)
 """The metadata columns that tell which rows are current."""
 
@@ -40,13 +40,14 @@ def read_current(
     keys: Sequence[str] | None = None,
     columns: Sequence[str] | None = None,
     metadata: bool | Sequence[str] = False,
+    misfits: Observation | None = None,
     **options: Any,
 ) -> DataFrame:
     """A stream as its source is now, see `current`; the keys are the stream's own by default.
 
     Where the tap sends full-table versions, rows of an older one than was last activated are left
     out: a Spark job looks for that now. A stream that declares no property comes whole. `options`
-    are those of `read_stream`.
+    are those of `read_stream`; `misfits` counts those of the rows that are current.
     """
     if keys is not None:  # those of the stream are exact by themselves
         options["exact"] = list(keys)
@@ -56,7 +57,9 @@ def read_current(
     merged = version_union.of_stream(state, settings.request)
     known = [name for name, _ in merged.record.fields]
     if not known and columns is None:  # the record is there as text, in a column of its own
-        return load(spark, root, given)
+        if misfits is None:
+            return load(spark, root, given)
+        return load_counted(spark, root, given, misfits)
     key = list(merged.key_properties if keys is None else keys)
     shown = known if columns is None else list(columns)
     deleted = [DELETED_AT] if DELETED_AT in known else []
@@ -74,6 +77,8 @@ def read_current(
         metadata=_with_needed(settings.metadata),
     )
     rows = current(load(spark, root, read), key, activated)
+    if misfits is not None:
+        rows = observed(rows, misfits, shown)
     return rows.select(*map(_quoted, [*shown, *settings.metadata]))
 
 

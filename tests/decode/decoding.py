@@ -15,15 +15,17 @@ from tests.spark.lakes import record_line, schema_line
 METADATA = ("_position", "_record", "_corrupt_record")
 
 
-def decoder(columns: dict[str, Type], failfast: bool = False, metadata: Any = METADATA) -> Decoder:
-    wanted = Wanted(tuple(columns.items()), metadata, failfast)
+def decoder(
+    columns: dict[str, Type], limit: int | None = None, metadata: Any = METADATA
+) -> Decoder:
+    wanted = Wanted(tuple(columns.items()), metadata, limit)
     return Decoder(wanted, arrow_schema(columns.items(), metadata))
 
 
 def decoded(
-    columns: dict[str, Type], records: list[str], tolerant: bool = False, failfast: bool = False
+    columns: dict[str, Type], records: list[str], tolerant: bool = False, limit: int | None = None
 ) -> list[dict[str, Any]]:
-    return rows_of(columns, list(map(record_line, records)), METADATA, tolerant, failfast)
+    return rows_of(columns, list(map(record_line, records)), METADATA, tolerant, limit)
 
 
 def rows_of(
@@ -31,10 +33,10 @@ def rows_of(
     messages: list[bytes],
     metadata: tuple[str, ...],
     tolerant: bool = False,
-    failfast: bool = False,
+    limit: int | None = None,
 ) -> list[dict[str, Any]]:
     lines = [schema_line({}), *messages]
-    made = decoder(columns, failfast, metadata)
+    made = decoder(columns, limit, metadata)
     if tolerant:
         made._blocks.rows = lambda *_: None  # type: ignore[method-assign]
     batches = list(made.batches(FileFacts("the file", {}), [b"\n".join(lines) + b"\n"]))

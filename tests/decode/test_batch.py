@@ -12,7 +12,7 @@ import pytest
 from singerlake.decode.arrow_type import arrow_schema
 from singerlake.decode.batch import Decoder
 from singerlake.decode.request import FileFacts, Wanted
-from singerlake.errors import BadMessage, CorruptFile
+from singerlake.errors import CorruptFile, TooManyMisfits
 from singerlake.format import record_type as types
 from singerlake.format.nesting import DEEPEST_LINE
 from singerlake.format.record_type import Type
@@ -129,17 +129,48 @@ def test_bytes_that_are_not_utf_8_do_not_fit() -> None:
     assert [(row["a"], row["b"]) for row in found] == [(None, 1), (None, 1), ("fine", 1)]
     assert [row["_corrupt_record"] for row in found] == ['{"a":"\ufffd","b":1}'] * 2 + [None]
     assert [row["_misfits"] for row in found] == [{"a": '"\\xff"'}, {"a": '"\\xfe"'}, None]
-    with pytest.raises(BadMessage, match="line 2: a does not fit its type"):
-        rows_of(columns, lines, (), failfast=True)
+    with pytest.raises(TooManyMisfits, match="line 2"):
+        rows_of(columns, lines, (), limit=0)
 
 
-def test_failfast_names_the_file_and_the_line() -> None:
-    with pytest.raises(BadMessage, match=r"the file, line 3: a\.x does not fit"):
-        decoded(
-            {"a": types.struct({"x": types.LONG})},
-            ['{"a":{"x":1}}', '{"a":{"x":"secret"}}'],
-            failfast=True,
-        )
+def test_too_many_misfits_are_named_with_an_example() -> None:
+    columns = {"a": types.struct({"x": types.LONG}), "b": types.DATE}
+    records = ['{"a":{"x":1}}', '{"a":{"x":"no"}}', '{"a":7,"b":"soon"}']
+    assert len(decoded(columns, records, limit=3)) == 3
+    with pytest.raises(TooManyMisfits) as raised:
+        decoded(columns, records, limit=2)
+    assert str(raised.value).startswith(
+        "3 values do not fit their columns, and 2 are allowed: a (struct<x:bigint>) 2, such as "
+        '"no" at a.x in the file, line 3; b (date) 1, such as "soon" in the file, line 4. '
+    )
+
+
+@pytest.mark.parametrize("tolerant", [False, True])
+def test_every_misfit_is_counted(tolerant: bool) -> None:
+    """Also that of a metadata column, and a line that is no record at all."""
+    columns = {"a": types.LONG, "b": types.array(types.LONG)}
+    made = decoder(columns, metadata=("_version",))
+    if tolerant:
+        made._blocks.rows = lambda *_: None  # type: ignore[method-assign]
+    lines = [
+        schema_line({}),
+        record_line('{"a":1.5,"b":[1]}'),
+        record_line('{"a":null,"b":["x","y"]}'),
+        b'{"type":"RECORD","record":{"a":2},"version":"x"}',
+        b"{}",
+    ]
+    assert sum(b.num_rows for b in made.batches(FileFacts("f", {}), [b"\n".join(lines)])) == 4
+    assert made.misfits.counts == {"a": 1, "b": 1, "_version": 1, "_corrupt_record": 1}
+    assert made.misfits.found["b"].example == '["x","y"]'
+
+
+def test_rows_outside_of_the_time_are_not_counted() -> None:
+    start = datetime(2026, 1, 2, tzinfo=timezone.utc)
+    made = Decoder(Wanted((("a", types.LONG),), start=start), arrow_schema([("a", types.LONG)], ()))
+    times = ("2026-01-01T00:00:00Z", "2026-01-03T00:00:00Z")
+    lines = [schema_line({}), *(record_line('{"a":"x"}', time) for time in times)]
+    [batch] = made.batches(FileFacts("f", {}, in_time=False), [b"\n".join(lines)])
+    assert (batch.num_rows, made.misfits.total) == (1, 1)
 
 
 @pytest.mark.parametrize("tolerant", [False, True])

@@ -16,7 +16,6 @@ from singerlake.cli import main
 from singerlake.errors import (
     DamageError,
     InputError,
-    SingerlakeError,
 )
 from singerlake.format.keys import StreamKeys
 from singerlake.lake import Lake
@@ -157,16 +156,6 @@ def test_an_emptied_table_is_published_empty(projector: Projector) -> None:
     assert projector.run(settings=settings).total_records == 0
     assert projector.rows() == []
     assert read_published(projector.spark, projector.out, TAP, "orders").count() == 0
-
-
-def test_values_that_do_not_fit_fail_the_run_if_asked(projector: Projector) -> None:
-    messages = simple(range(3))
-    messages[2]["record"]["id"] = "not a number"
-    projector.land(messages)
-    with pytest.raises(SingerlakeError):
-        projector.run(failfast=True)
-    projector.run()
-    assert [row["id"] for row in projector.rows()] == [0, None, 2]
 
 
 def test_a_damaged_raw_file_fails_the_run_with_its_own_error(projector: Projector) -> None:

@@ -209,7 +209,8 @@ def test_a_metadata_column_of_another_type_is_refused(spark: SparkSession, tmp_p
 def test_failfast_names_file_and_line(spark: SparkSession, tmp_path: Path) -> None:
     land(tmp_path, EVERY_TYPE)
     df = read_stream(spark, tmp_path, TAP, STREAM, mode="failfast")
-    with pytest.raises(PySparkException, match=r"\.singer\.gz, line 5: integer, number, day"):
+    found = r"integer .bigint. 1, such as .*\.singer\.gz, line 5"
+    with pytest.raises(PySparkException, match=found):
         df.collect()
 
 

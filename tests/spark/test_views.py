@@ -95,7 +95,7 @@ def test_keys_that_do_not_fit_their_type_are_told_apart(
 @pytest.mark.parametrize(
     ("kind", "first", "second"),
     [
-        ("number", "0.12345678901234567891", "0.12345678901234567892"),
+        ("number", "1e-20", "2e-20"),
         ("array", '["a"]', '["b"]'),
         ("object", '{"k": "a"}', '{"k": "b"}'),
         ("integer", '"a"', '"b"'),
