@@ -43,7 +43,7 @@ from singerlake.plugin.config import (
 from singerlake.plugin.log import make_plain
 from singerlake.plugin.signals import heed_hangup
 from singerlake.store import open_store
-from tap_singerlake import inputs, settings, state_input
+from tap_singerlake import inputs, plan, settings, state_input
 from tap_singerlake.output import WholeLines
 from tap_singerlake.stream import LakeStream
 
@@ -97,8 +97,12 @@ class TapSingerlake(Tap):
         ]
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Take the bookmarks, and say what no stream of the lake answers to."""
+        """Take the bookmarks, and say what no stream of the lake answers to.
+
+        Raises `ConfigError` for schema versions that no selected stream has.
+        """
         super().load_state(state)
+        self._require_versions()
         asked = {
             "The state has a bookmark of": self.state.get("bookmarks", {}).keys(),
             "The catalog selects": {
@@ -122,6 +126,13 @@ class TapSingerlake(Tap):
                     "and the stream is read whole",
                     name,
                 )
+
+    def _require_versions(self) -> None:
+        window = settings.window(self.config)
+        if not isinstance(window.versions, str):
+            streams = [one for one in self.streams.values() if isinstance(one, LakeStream)]
+            snapshots = [one.snapshot() for one in streams if one.selected]
+            plan.require_versions(snapshots, window)
 
     def setup_mapper(self) -> None:
         """With a copy of the maps: the SDK takes `__else__` out of those that it is given."""
