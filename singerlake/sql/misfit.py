@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-
-import pyarrow as pa
 
 MISFITS = "_misfits"
 """The metadata column that has them: what was sent, by column."""
@@ -20,16 +17,3 @@ class Misfit:
     column: str
     count: int
     example: str
-
-
-def found_in(batch: pa.RecordBatch) -> Iterator[tuple[str, int, str]]:
-    """Of each column: how many rows of the batch have such a value, and the first of them."""
-    rows = batch.column(MISFITS)
-    if rows.null_count == len(rows):
-        return
-    sent: dict[str, list[str]] = {}
-    for pairs in rows.drop_null().to_pylist():
-        for column, text in pairs:
-            sent.setdefault(column, []).append(text)
-    for column, texts in sent.items():
-        yield column, len(texts), texts[0]

@@ -8,44 +8,47 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from singerlake.decode.misfit import Tally, described
+from singerlake.decode.stream import StreamBatches
 from singerlake.errors import SingerlakeError
-from singerlake.sql.misfit import Misfit, found_in
+from singerlake.format.keys import StreamKeys
+from singerlake.sql.misfit import Misfit
 
 logger = logging.getLogger("singerlake.sql")
 
 
 @dataclass
 class Scans:
-    """The scans of one connection.
+    """The scans of one connection. DuckDB makes a text of an error of ours, so it is kept here."""
 
-    A stream that stands in a query twice is scanned twice, and its misfits are the same both
-    times: of each column, the scan that found most of them counts. DuckDB makes a text of an error
-    of ours, so the error itself is kept here.
-    """
-
-    max_misfits: int | None = None
     logs_misfits: bool = False
     failure: SingerlakeError | None = None
-    _found: dict[tuple[str, str, str], Misfit] = field(default_factory=dict)
+    _tallies: list[tuple[StreamKeys, Tally]] = field(default_factory=list)
 
     def misfits(self) -> list[Misfit]:
-        """What has been found so far, by stream and column."""
-        return [self._found[key] for key in sorted(self._found)]
+        """What has been found so far, by stream and column.
 
-    def watched(
-        self, tap_id: str, stream: str, batches: Iterator[pa.RecordBatch]
-    ) -> Iterator[pa.RecordBatch]:
-        """The batches of one scan, which have the column `_misfits`."""
-        counts: dict[str, int] = {}
+        A stream that stands in a query twice is scanned twice, and its misfits are the same both
+        times: of each column, the scan that found most of them counts.
+        """
+        found: dict[tuple[str, str, str], Misfit] = {}
+        for keys, tally in self._tallies:
+            for column, misfit in tally.found.items():
+                place = (keys.tap_id, keys.stream, column)
+                if place not in found or found[place].count < misfit.count:
+                    found[place] = Misfit(*place, misfit.count, misfit.example)
+        return [found[place] for place in sorted(found)]
+
+    def counted(self, rows: StreamBatches) -> Iterator[pa.RecordBatch]:
+        """The batches of one scan of a stream."""
+        tally, keys = Tally(), rows.snapshot.keys
+        self._tallies.append((keys, tally))
         try:
-            for batch in self.guarded(batches):
-                for column, count, example in found_in(batch):
-                    counts[column] = counts.get(column, 0) + count
-                    self._note(Misfit(tap_id, stream, column, counts[column], example))
-                yield batch
+            yield from rows.batches(tally)
         finally:
-            if counts and self.logs_misfits:
-                _log(tap_id, stream, counts)
+            if tally.found and self.logs_misfits:
+                found = described(tally.found, dict(rows.wanted.columns))
+                logger.warning("stream %r of %r: %s: %s", keys.stream, keys.tap_id, tally, found)
 
     def guarded(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The batches; an error of ours is kept."""
@@ -54,16 +57,3 @@ class Scans:
         except SingerlakeError as error:
             self.failure = error
             raise
-
-    def _note(self, misfit: Misfit) -> None:
-        key = (misfit.tap_id, misfit.stream, misfit.column)
-        known = self._found.get(key)
-        if known is None or known.count < misfit.count:
-            self._found[key] = misfit
-
-
-def _log(tap_id: str, stream: str, counts: dict[str, int]) -> None:
-    found = ", ".join(f"{count} of {column}" for column, count in counts.items())
-    logger.warning(
-        "stream %r of %r: values that do not fit their type are null: %s", stream, tap_id, found
-    )

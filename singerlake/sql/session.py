@@ -88,7 +88,7 @@ def open_session(request: SqlRequest, *, logs_misfits: bool = False) -> Session:
     """A session with no view yet. Raises `NotALake`."""
     lake, output = request.lake(), request.output()
     known = tuple(_views(lake, output))
-    scans, folder = Scans(request.max_misfits, logs_misfits), temporary_folder()
+    scans, folder = Scans(logs_misfits), temporary_folder()
     # Whoever has the connection alone closes no session: the folder goes with the last view.
     weakref.finalize(scans, folder.cleanup)
     return Session(request, lake.store, output, known, scans, folder, open_connection(folder.name))

@@ -40,24 +40,22 @@ class StreamSource:
         return self.rows.schema
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        keys = self.rows.snapshot.keys
-        found = self._activated(columns) if self.activated_only else self._decoded(columns)
-        return self.scans.watched(keys.tap_id, keys.stream, found)
+        return self.scans.guarded(self._batches(columns))
 
-    def _decoded(self, columns: Collection[str]) -> Iterator[pa.RecordBatch]:
+    def _batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        version = self.activated_version if self.activated_only else None
+        if version is None:
+            yield from self.scans.counted(self._decoded(columns))
+            return
+        keep = pc.field(VERSION).is_null() | (pc.field(VERSION) >= version)
+        for batch in self.scans.counted(self._decoded({*columns, VERSION})):
+            yield batch.filter(keep)
+
+    def _decoded(self, columns: Collection[str]) -> StreamBatches:
         whole = self.whole_misfits and not _ABOUT_ALL.isdisjoint(columns)
         own = [name for name, _ in self.rows.wanted.columns if whole or name in columns]
         about = [name for name in self.rows.wanted.metadata if name in columns]
-        return iter(with_columns(self.rows, own, dict.fromkeys([*about, MISFITS])))
-
-    def _activated(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        version = self.activated_version
-        if version is None:
-            yield from self._decoded(columns)
-            return
-        keep = pc.field(VERSION).is_null() | (pc.field(VERSION) >= version)
-        for batch in self._decoded({*columns, VERSION}):
-            yield batch.filter(keep)
+        return with_columns(self.rows, own, about)
 
     @cached_property
     def activated_version(self) -> int | None:

@@ -37,7 +37,7 @@ def stream_table(
     store: Store, tap_id: str, stream: str, request: SqlRequest, scans: Scans
 ) -> StreamTable:
     """The table of a stream. Raises `UnknownStream`, `ConfigError` and `DamageError`."""
-    asked = StreamRequest(tap_id, stream, numbers=request.numbers)
+    asked = StreamRequest(tap_id, stream, numbers=request.numbers, max_misfits=request.max_misfits)
     rows = _rows(store, asked, request.extent)
     columns = [name for name, _ in rows.wanted.columns]
     own = {name.lower() for name in columns}

@@ -94,7 +94,7 @@ def test_spark_is_asked_for_where_it_is_missing(
     def missing(name: str) -> object:
         raise ModuleNotFoundError(name="pyspark")
 
-    monkeypatch.setattr("singerlake.cli.jobs.importlib.import_module", missing)
+    monkeypatch.setattr("singerlake.cli.extra.importlib.import_module", missing)
     for command in (["verify", built], ["project", built, "out", "--tap", TAP]):
         result = run(*command)
         assert result.exit_code == 2

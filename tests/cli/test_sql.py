@@ -94,6 +94,10 @@ def test_misfits_are_reported(shop: Path) -> None:
     (misfit,) = told("sql", shop, "select sum(price) from whole")["misfits"]
     assert (misfit["stream"], misfit["column"], misfit["count"]) == ("whole", "price", 3)
     assert run("sql", shop, "select sum(id) from whole").stderr == ""
+    failed = run("sql", shop, "select sum(price) from whole", "--max-misfits", "2")
+    assert failed.exit_code == 1
+    assert failed.stderr.startswith("Error: TooManyMisfits: 3 values")
+    assert failed.stderr.count("\n") == 1
 
 
 def test_the_root_may_be_left_out_and_the_query_may_come_from_stdin(shop: Path) -> None:

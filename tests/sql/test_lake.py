@@ -13,8 +13,9 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from singerlake.decode.misfit import Tally
 from singerlake.decode.stream import StreamBatches
-from singerlake.errors import BadQuery, ConfigError, CorruptFile, NotALake
+from singerlake.errors import BadQuery, ConfigError, CorruptFile, NotALake, TooManyMisfits
 from singerlake.sql import connect, query
 from singerlake.sql import stream_source as sources
 from tests.spark.lakes import STREAM, TAP, land, record_line, schema_line
@@ -163,6 +164,23 @@ def test_what_does_not_fit_is_null_and_counted(root: Path) -> None:
     assert dict(found["_misfits"]) == {"price": '"more"', "status": "5"}
 
 
+def test_more_misfits_than_are_allowed_are_an_error(root: Path) -> None:
+    land(root, [SCHEMA, order(12, price="much"), order(13, price="more")])
+    assert query(root, "select sum(price) from things", max_misfits=2).misfits[0].count == 2
+    with pytest.raises(TooManyMisfits, match="price"):
+        query(root, "select sum(price) from things", max_misfits=1)
+    assert query(root, "select sum(id) from things", max_misfits=0).misfits == ()
+
+
+def test_a_property_named_like_the_column_of_misfits(tmp_path: Path) -> None:
+    """It hides the metadata column, and no count."""
+    schema = schema_line({"id": {"type": "integer"}, "_misfits": {"type": "integer"}})
+    land(tmp_path, [schema, record_line({"id": "x", "_misfits": 5})])
+    answer = query(tmp_path, "select id, _misfits from things")
+    assert answer.table.to_pylist() == [{"id": None, "_misfits": 5}]
+    assert [(misfit.column, misfit.count) for misfit in answer.misfits] == [("id", 1)]
+
+
 def test_a_row_that_a_filter_drops_for_its_misfit_is_counted(root: Path) -> None:
     """Or else a sum over what is left would be wrong without a word."""
     land(root, [SCHEMA, order(12, price="much")])
@@ -272,14 +290,14 @@ def test_rows_come_as_a_stream(root: Path, monkeypatch: pytest.MonkeyPatch) -> N
     for _ in range(60):
         land(root, [SCHEMA, *map(order, range(50))])
     begun: list[int] = []
-    made = StreamBatches.__iter__
+    made = StreamBatches.batches
 
-    def counted(batches: StreamBatches) -> Iterator[pa.RecordBatch]:
-        for batch in made(batches):
+    def counted(batches: StreamBatches, tally: Tally) -> Iterator[pa.RecordBatch]:
+        for batch in made(batches, tally):
             begun.append(batch.num_rows)
             yield batch
 
-    monkeypatch.setattr(StreamBatches, "__iter__", counted)
+    monkeypatch.setattr(StreamBatches, "batches", counted)
     assert len(rows(root, "select id from things limit 5")) == 5
     assert sum(begun) < 3012
 
