@@ -1,4 +1,4 @@
-"""What the tap is given beside its settings, made safe for the SDK, which trusts its shape."""
+"""The catalog that the tap is given, made safe for the SDK, which trusts its shape."""
 
 from __future__ import annotations
 
@@ -29,40 +29,8 @@ class _Entry(msgspec.Struct):
     metadata: list[_Metadata] = []
 
 
-class _Partition(msgspec.Struct):
-    context: dict[str, Any]
-    progress_markers: dict[str, Any] = {}
-
-
-class _Bookmark(msgspec.Struct):
-    """What the SDK looks into, though this tap writes none of it."""
-
-    partitions: list[_Partition] = []
-    progress_markers: dict[str, Any] = {}
-
-
 class _Catalog(msgspec.Struct):
     streams: list[_Entry]
-
-
-def checked_state(state: Any) -> Any:
-    """The same state, or the path of one. Raises `ConfigError` where its shape is another."""
-    if not isinstance(state, Mapping | str | PurePath | None):
-        raise ConfigError('the state is no object, such as {"bookmarks": {…}}')
-    if isinstance(state, Mapping):
-        bookmarks = state.get("bookmarks", {})
-        if not isinstance(bookmarks, Mapping):
-            raise ConfigError("the state's `bookmarks` is no object of bookmarks by stream")
-        for stream, bookmark in bookmarks.items():
-            if not isinstance(bookmark, Mapping):
-                raise ConfigError(f"the state's bookmark of stream {stream!r} is no object")
-            try:
-                msgspec.convert(bookmark, _Bookmark)
-            except msgspec.ValidationError as error:
-                raise ConfigError(
-                    f"the state's bookmark of stream {stream!r} is none that a tap writes: {error}"
-                ) from None
-    return state
 
 
 def checked_catalog(catalog: Any) -> Any:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from singerlake.errors import StaleBookmark
+from singerlake.errors import ConfigError, StaleBookmark
 from singerlake.format.manifest import File
-from singerlake.lake import Bookmark, Selection, Snapshot
-from tap_singerlake.settings import Window
+from singerlake.format.nearest import did_you_mean
+from singerlake.lake import Bookmark, Selection, Snapshot, schemas
+from tap_singerlake.settings import WORDS, Window
+
+MOST_STREAMS = 5
+"""How many streams an error tells of."""
 
 
 def bookmark(snapshot: Snapshot, file: File) -> dict[str, Any]:
@@ -49,8 +53,24 @@ def asks_in_vain(snapshot: Snapshot, window: Window) -> bool:
     )
 
 
+def require_versions(snapshots: Sequence[Snapshot], window: Window) -> None:
+    """Raises `ConfigError` for a hash that none of these streams has: nothing would come of it."""
+    if isinstance(window.versions, str):
+        return
+    known = {hashed for snapshot in snapshots for hashed in schemas.hashes(snapshot)}
+    unknown = sorted(window.versions - known)
+    if unknown:
+        streams = [f"{one.keys.stream!r} has {schemas.listed(one)}" for one in snapshots]
+        more = "" if len(streams) <= MOST_STREAMS else "; `singerlake show` lists the others"
+        meant = did_you_mean(unknown[0], [*known, *WORDS])
+        raise ConfigError(
+            f"schema_versions names {', '.join(unknown)}, which no selected stream has: "
+            f"{'; '.join(streams[:MOST_STREAMS])}{more}.{meant}"
+        )
+
+
 def _hashes(snapshot: Snapshot, window: Window) -> frozenset[str] | None:
-    if window.versions == "all":
+    if window.versions in ("all", "merged"):
         return None
     if window.versions == "latest":
         return frozenset({snapshot.schema_in_use})

@@ -60,8 +60,9 @@ SETTINGS: dict[str, Any] = th.PropertiesList(
         default="all",
         title="Schema versions",
         description=(
-            "`all`, `latest` (that of the newest file), or a list of schema hashes "
-            "(`singerlake show` tells them)."
+            "`all`; `merged`: all, under one schema that holds the records of every version; "
+            "`latest` (that of the newest file); or a list of schema hashes (`singerlake show` "
+            "lists them)."
         ),
     ),
     th.Property(
@@ -73,11 +74,15 @@ SETTINGS: dict[str, Any] = th.PropertiesList(
 ).to_dict()
 
 
+WORDS = frozenset({"all", "merged", "latest"})
+"""What `schema_versions` may be beside hashes."""
+
+
 @dataclass(frozen=True)
 class Window:
     """Which records to replay, by the time they were extracted and by their schema version.
 
-    `versions` is `all`, `latest`, or the hashes themselves.
+    `versions` is one of `WORDS`, or the hashes themselves.
     """
 
     start: datetime | None
@@ -90,7 +95,7 @@ class Window:
         asked = {
             "start_time": self.start is not None,
             "end_time": self.end is not None,
-            "schema_versions": self.versions != "all",
+            "schema_versions": self.versions not in ("all", "merged"),
         }
         return [name for name, limits in asked.items() if limits]
 
@@ -114,12 +119,13 @@ def window(config: Mapping[str, Any]) -> Window:
 def _versions(setting: str | list[str]) -> str | frozenset[str]:
     """A word of ours, or hashes; from the environment either comes as a list."""
     chosen = frozenset([setting] if isinstance(setting, str) else setting)
-    words = chosen & {"all", "latest"}
+    words = chosen & WORDS
     if not words:
         return chosen
     if len(chosen) > 1:
         raise ConfigError(
-            f"schema_versions is {sorted(chosen)}: `all` and `latest` stand alone, without hashes"
+            f"schema_versions is {sorted(chosen)}: `all`, `merged` and `latest` stand alone, "
+            "without hashes"
         )
     return next(iter(words))
 

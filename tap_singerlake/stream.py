@@ -3,37 +3,31 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Generator, Iterable, Iterator
 from decimal import Decimal
 from itertools import chain
 from typing import Any
 
-import msgspec
 import singer_sdk.singerlib as singer
 from singer_sdk import Stream, Tap
 from singer_sdk.exceptions import MapExpressionError
 from singer_sdk.mapper import RemoveRecordTransform, StreamMap
 from singer_sdk.singerlib.json import deserialize_json
 
-from singerlake.errors import BadMessage, ConfigError, CorruptFile
+from singerlake.errors import BadMessage, ConfigError
 from singerlake.format import compression, message
-from singerlake.format.catalogue import Entry, schema_of
+from singerlake.format.catalogue import Entry
 from singerlake.format.manifest import File
 from singerlake.format.schema import Schema
 from singerlake.lake import Selection, Snapshot
 from singerlake.lake import Stream as LakeSource
 from singerlake.lake.snapshot import UNKNOWN
 from singerlake.plugin.exact_json import exact_json
-from tap_singerlake import plan, selection
+from tap_singerlake import content, plan, schema_line, selection
+from tap_singerlake.content import Opened
 from tap_singerlake.inputs import walkable
 from tap_singerlake.output import WholeLines
 from tap_singerlake.settings import Window
-
-Opened = tuple[File, Iterator[bytes]]
-"""A file, and its content in blocks of whole lines."""
-
-_space_begins_a_line = re.compile(rb"\n\s").search
 
 
 class LakeStream(Stream):
@@ -52,8 +46,13 @@ class LakeStream(Stream):
         self.forced_replication_method = "INCREMENTAL"
         self._output, self._source, self._entry, self._window = output, source, entry, window
         self._plan: tuple[Snapshot, Iterator[Opened]] | None = None
+        self._merged = b""
         self._emitted = ""
         self._built = 0
+
+    def snapshot(self) -> Snapshot:
+        """The lake's stream as it is now."""
+        return self._source.snapshot()
 
     def get_records(self, context: Any) -> Generator[dict[str, Any], None, None]:
         """The stream's records: what the SDK asks of every stream."""
@@ -67,7 +66,7 @@ class LakeStream(Stream):
             self._begin_version(file, head.partition(b"\n")[0])
             self._plan = (snapshot, chain([(file, chain([head], blocks))], opened))
             return
-        self._write_version(self._newest_version())
+        self._write_version(self._merged or schema_line.newest(self.name, self._entry))
 
     def _sync_records(
         self, context: Any = None, *, write_messages: bool = True
@@ -95,6 +94,8 @@ class LakeStream(Stream):
         """The snapshot, and the files to replay, each opened when its first block is asked for."""
         if self._plan is None:
             snapshot = self._source.snapshot()
+            if self._window.versions == "merged":
+                self._merged = schema_line.merged(snapshot, self._entry)
             if snapshot.by_listing:
                 self.logger.warning(
                     "The manifest of '%s' is missing: reading by listing, without bookmarks; "
@@ -113,7 +114,7 @@ class LakeStream(Stream):
             files: Iterable[File] = snapshot.files(chosen)
             if incremental and not snapshot.by_listing and self._window.limits:
                 files = self._counting(snapshot, chosen, files)
-            self._plan = (snapshot, (_opened(snapshot, file, chosen) for file in files))
+            self._plan = (snapshot, (content.opened(snapshot, file, chosen) for file in files))
         return self._plan
 
     def _counting(
@@ -160,11 +161,11 @@ class LakeStream(Stream):
         if not file.writer_id:
             # Only files of other tools can have blank lines: our writers keep none. To search
             # every block would take a sixth of the whole replay's time.
-            found = map(without_blank_lines, found)
+            found = map(content.without_blank_lines, found)
         for block in found:
             if block:
                 self._output.write_blocks([block])
-                counted += _records_in(block) if file.records == UNKNOWN else 0
+                counted += content.records_in(block) if file.records == UNKNOWN else 0
         self.state_manager.is_flushed = False
         return counted if file.records == UNKNOWN else file.records
 
@@ -245,22 +246,13 @@ class LakeStream(Stream):
     def _begin_version(self, file: File, line: bytes) -> None:
         """Emit the SCHEMA where it is another than before: as stored, or selected and mapped.
 
-        Always the file's own: a catalog may be older than the file, and knows fewer keywords.
+        The file's own, or that of all versions: a catalog may be older than the file, and knows
+        fewer keywords.
         """
-        if file.schema_hash != self._emitted:
-            self._emitted = file.schema_hash
-            self._write_version(line)
-
-    def _newest_version(self) -> bytes:
-        """The SCHEMA line of the lake's catalogue, with every keyword: the SDK knows only some."""
-        newest = schema_of(self._entry)
-        content = {
-            "type": "SCHEMA",
-            "stream": self.name,
-            "schema": newest.schema,
-            "key_properties": list(newest.key_properties),
-        }
-        return exact_json(content).encode()
+        version = "merged" if self._merged else file.schema_hash
+        if version != self._emitted:
+            self._emitted = version
+            self._write_version(self._merged or line)
 
     def _write_version(self, line: bytes) -> None:
         if self._unchanged():
@@ -273,46 +265,6 @@ class LakeStream(Stream):
         self._tap.mapper.register_raw_stream_schema(self.name, selected, keys)
         self._stream_maps = None
         super()._write_schema_message()
-
-
-def _opened(snapshot: Snapshot, file: File, selection: Selection) -> Opened:
-    if not selection.holds_all_of(file):
-        # Of a merged file, what came since the bookmark: only those who read it can count that.
-        file = msgspec.structs.replace(file, records=UNKNOWN)
-    return file, _content(snapshot, file, selection)
-
-
-def without_blank_lines(block: bytes) -> bytes:
-    """A block of whole lines, less those that are empty or of white space; the others as they are.
-
-    The last line's feed may be lost, as where all that follows it is blank.
-    """
-    if not block[:1].isspace() and not _space_begins_a_line(block):
-        return block
-    if block.isspace():
-        return b""  # at once: an enemy's file may hold gigabytes of nothing
-    return b"\n".join(line for line in block.split(b"\n") if line.strip())
-
-
-def _records_in(block: bytes) -> int:
-    """How many RECORD lines a block of a file has, behind its SCHEMA line."""
-    return sum(
-        bool(line.strip())
-        and (b"ACTIVATE_VERSION" not in line or message.decode(line).type == "RECORD")
-        for line in block.split(b"\n")
-    )
-
-
-def _content(snapshot: Snapshot, file: File, selection: Selection) -> Iterator[bytes]:
-    """The file in blocks of whole lines, the first of which begins with the SCHEMA line."""
-    blocks = compression.line_blocks(snapshot.blocks(file, selection))
-    for block in blocks:
-        if head := block.lstrip():
-            yield head
-            yield from blocks
-            return
-    where = f"{snapshot.store.url}/{snapshot.keys.under(file.path)}"
-    raise CorruptFile(f"{where}: expected a SCHEMA line, found an empty file")
 
 
 def _mapped(stream_map: StreamMap, record: dict[str, Any]) -> dict[str, Any] | None:

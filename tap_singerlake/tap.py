@@ -7,8 +7,9 @@ import signal
 import sys
 from copy import deepcopy
 from functools import partial
+from io import StringIO
 from types import FrameType
-from typing import Any, ClassVar
+from typing import IO, Any, ClassVar
 
 from simplejson import JSONDecodeError  # type: ignore[import-untyped]
 from singer_sdk import Tap
@@ -42,7 +43,7 @@ from singerlake.plugin.config import (
 from singerlake.plugin.log import make_plain
 from singerlake.plugin.signals import heed_hangup
 from singerlake.store import open_store
-from tap_singerlake import inputs, settings
+from tap_singerlake import inputs, plan, settings, state_input
 from tap_singerlake.output import WholeLines
 from tap_singerlake.stream import LakeStream
 
@@ -75,7 +76,7 @@ class TapSingerlake(Tap):
     def __init__(self, *, state: Any = None, catalog: Any = None, **kwargs: Any) -> None:
         self._stopping = False
         super().__init__(
-            state=inputs.checked_state(state), catalog=inputs.checked_catalog(catalog), **kwargs
+            state=state_input.checked(state), catalog=inputs.checked_catalog(catalog), **kwargs
         )
 
     def discover_streams(self) -> list[LakeStream]:
@@ -96,8 +97,12 @@ class TapSingerlake(Tap):
         ]
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Take the bookmarks, and say what no stream of the lake answers to."""
+        """Take the bookmarks, and say what no stream of the lake answers to.
+
+        Raises `ConfigError` for schema versions that no selected stream has.
+        """
         super().load_state(state)
+        self._require_versions()
         asked = {
             "The state has a bookmark of": self.state.get("bookmarks", {}).keys(),
             "The catalog selects": {
@@ -121,6 +126,13 @@ class TapSingerlake(Tap):
                     "and the stream is read whole",
                     name,
                 )
+
+    def _require_versions(self) -> None:
+        window = settings.window(self.config)
+        if not isinstance(window.versions, str):
+            streams = [one for one in self.streams.values() if isinstance(one, LakeStream)]
+            snapshots = [one.snapshot() for one in streams if one.selected]
+            plan.require_versions(snapshots, window)
 
     def setup_mapper(self) -> None:
         """With a copy of the maps: the SDK takes `__else__` out of those that it is given."""
@@ -146,6 +158,12 @@ class TapSingerlake(Tap):
             print(as_text(cls._get_about_info()))
         else:
             super().print_about(output_format)
+
+    @classmethod
+    def invoke(cls, *, state: IO[str] | None = None, **kwargs: Any) -> None:
+        """Run the command; a file of --state may have a state on each line."""
+        newest = None if state is None else StringIO(state_input.last_of(state.read()))
+        super().invoke(state=newest, **kwargs)
 
     @classmethod
     def cb_config(cls, *arguments: Any) -> Any:

@@ -12,7 +12,7 @@ import click
 from singerlake.cli.exit_codes import POINTER
 from singerlake.errors import ConfigError
 from singerlake.format import times
-from singerlake.lake import Snapshot
+from singerlake.lake import Snapshot, schemas
 
 
 def command() -> Callable[[Callable[..., Any]], click.Command]:
@@ -86,8 +86,7 @@ def schema_hash_of(snapshot: Snapshot, version: str) -> str:
         named["latest"] = snapshot.schema_in_use or numbers[max(numbers)]
     if version in named:
         return named[version]
-    told = ", ".join(f"v{number} ({schema_hash})" for number, schema_hash in numbers.items())
     raise ConfigError(
         f"stream {manifest.stream!r} of {manifest.tap_id!r} has no schema version {version!r}; "
-        f"it has {told or 'none'}"
+        f"it has {schemas.listed(snapshot)}"
     )

@@ -16,7 +16,7 @@ from singerlake.format import json_schema
 from singerlake.format import record_type as types
 from singerlake.format.record_type import Type
 from singerlake.format.schema import Schema
-from singerlake.lake.schemas import registered
+from singerlake.lake.schemas import hashes, listed, registered
 from singerlake.lake.schemas import schemas as stored_schemas
 from singerlake.lake.snapshot import Snapshot
 
@@ -109,7 +109,7 @@ def chosen(stream: Snapshot, request: StreamRequest) -> dict[str, Schema]:
 
 def chosen_hashes(stream: Snapshot, request: StreamRequest) -> list[str]:
     """The versions that the request chooses, from the oldest to the newest."""
-    known = _hashes(stream)
+    known = hashes(stream)
     if request.schema_versions == "all":
         return known
     if request.schema_versions == "latest":
@@ -118,16 +118,9 @@ def chosen_hashes(stream: Snapshot, request: StreamRequest) -> list[str]:
     if unknown:
         raise ConfigError(
             f"stream {request.stream!r} of {request.tap!r} has no schema version "
-            f"{', '.join(unknown)}; it has {', '.join(known) or 'none'}"
+            f"{', '.join(unknown)}; it has {listed(stream)}"
         )
     return [hashed for hashed in known if hashed in request.schema_versions]
-
-
-def _hashes(stream: Snapshot) -> list[str]:
-    versions = stream.manifest.versions
-    if versions:
-        return sorted(versions, key=lambda hashed: versions[hashed].version)
-    return list(dict.fromkeys(file.schema_hash for file in stream.files()))
 
 
 def _find(stream: Snapshot, wanted: Sequence[str]) -> dict[str, Schema]:

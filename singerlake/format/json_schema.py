@@ -52,7 +52,7 @@ def of(
     if not isinstance(schema, Mapping) or "$ref" in schema or depth > DEEPEST:
         return JSON
     if isinstance(schema.get("allOf"), list):
-        return of(_all_of(schema), numbers, depth + 1, is_record)
+        return of(all_of(schema), numbers, depth + 1, is_record)
     names = _type_names(schema)
     if not names:
         branches = [branch for word in _EITHER for branch in _list(schema.get(word))]
@@ -249,7 +249,7 @@ def _of_values(schema: Mapping[str, Any]) -> Type:
     return JSON
 
 
-def _all_of(schema: Mapping[str, Any]) -> dict[str, Any]:
+def all_of(schema: Mapping[str, Any]) -> dict[str, Any]:
     """One schema for several that all hold: words that occur once stay, properties join."""
     merged: dict[str, Any] = {k: v for k, v in schema.items() if k != "allOf"}
     for part in schema["allOf"]:

@@ -31,6 +31,24 @@ def schemas(snapshot: Snapshot, hashes: Iterable[str]) -> dict[str, Schema]:
     return found | _searched(snapshot, wanted - found.keys())
 
 
+def hashes(snapshot: Snapshot) -> list[str]:
+    """The stream's schema versions, from the oldest to the newest; from the files by a listing."""
+    versions = snapshot.manifest.versions
+    if versions:
+        return sorted(versions, key=lambda hashed: versions[hashed].version)
+    return list(dict.fromkeys(file.schema_hash for file in snapshot.files()))
+
+
+def listed(snapshot: Snapshot) -> str:
+    """The versions as errors name them: `v1 (StxYGwZ), v2 (…)`."""
+    versions = snapshot.manifest.versions
+    names = [
+        f"v{versions[hashed].version} ({hashed})" if hashed in versions else hashed
+        for hashed in hashes(snapshot)
+    ]
+    return ", ".join(names) or "none"
+
+
 def _searched(snapshot: Snapshot, missing: set[str]) -> dict[str, Schema]:
     """The schemas of these versions, from the first readable file of each."""
     found: dict[str, Schema] = {}

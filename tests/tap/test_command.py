@@ -242,6 +242,11 @@ def test_a_folder_in_place_of_a_file_is_told(root: Path, tmp_path: Path, option:
         ({"bookmarks": {STREAM: {"progress_markers": 7}}}, "at `$.progress_markers`"),
         ([{"bookmarks": {}}], "the state is no object"),
         (5, "the state is no object"),
+        ({"singer_state": 5}, "the state is no object"),
+        ({"completed": {"singer_state": []}}, "the state is no object"),
+        ({"type": "STATE"}, "the state is no object"),
+        ({"orders": {"sequence": 3}}, "has no `bookmarks`: expected"),
+        ({"singer_state": {"lastUpdated": 3}}, "found 'lastUpdated'"),
     ],
 )
 def test_a_state_of_another_shape_is_told(

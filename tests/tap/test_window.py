@@ -136,11 +136,28 @@ def test_versions_by_hash(versions: str, as_list: bool) -> None:
 def test_a_hash_that_the_stream_does_not_have_is_a_warning(
     versions: str, caplog: pytest.LogCaptureFixture
 ) -> None:
+    land(versions, [schema({"id": {"type": "integer"}}, "users"), record(1, "users", id=1)])
     with caplog.at_level(logging.WARNING):
-        printed = replay(config(versions, schema_versions=["abcdefg"]))
-    assert printed.numbers() == []
-    assert "none of the schema versions asked for" in caplog.text
-    assert hashes(versions)[1] in caplog.text
+        printed = replay(config(versions, schema_versions=[hashes(versions)[2]]))
+    assert printed.numbers() == [2, 3]
+    assert "Stream 'users' has none of the schema versions asked for" in caplog.text
+
+
+@pytest.mark.parametrize("setting", ["abcdefg", ["abcdefg"], "mergd", "V2"])
+def test_a_version_that_no_stream_has_is_an_error_that_lists_them(
+    versions: str, setting: Any
+) -> None:
+    known = hashes(versions)
+    told = rf"'orders' has v1 \({known[1]}\), v2 \({known[2]}\)"
+    with pytest.raises(ConfigError, match=told):
+        replay(config(versions, schema_versions=setting))
+    with pytest.raises(ConfigError, match="names abcdefg, which no selected stream has"):
+        replay(config(versions, schema_versions=[known[1], "abcdefg"]))
+
+
+def test_a_word_that_is_nearly_right(versions: str) -> None:
+    with pytest.raises(ConfigError, match="Did you mean 'merged'"):
+        replay(config(versions, schema_versions="mergd"))
 
 
 def test_the_bookmark_counts_what_the_window_let_pass(versions: str) -> None:
