@@ -260,7 +260,11 @@ def test_a_signal_inside_a_batch_commits_what_came_with_the_state_before_it(
     lines = [schema("s"), record("s", 0), state({"at": 1}), batch({"format": "jsonl"}, file)]
     config = {"lake_root": root, "tap_id": TAP_ID, **path}
     source = io.BytesIO(text([*lines, state({"at": 2}), record("s", 10_000)]))
-    assert listen(TargetSingerlake(config=config), source) == [b'{"at": 1}']
+    emitted: list[bytes] = []
+    monkeypatch.setattr("target_singerlake.landing._emit", lambda value, log: emitted.append(value))
+    with pytest.raises(SystemExit) as end:
+        listen(TargetSingerlake(config=config), source)
+    assert (end.value.code, emitted) == (128 + signal.SIGTERM, [b'{"at": 1}'])
     there = numbers(root, "s")
     assert 1500 <= len(there) < 4000
     assert there == list(range(len(there)))
