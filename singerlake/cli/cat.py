@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from itertools import islice, repeat
 from typing import NamedTuple
@@ -13,12 +14,21 @@ import click
 import msgspec
 
 from singerlake.cli.console import is_terminal
-from singerlake.cli.options import command, json_option, schema_hash_of, since_option
+from singerlake.cli.options import (
+    as_of_option,
+    command,
+    extent,
+    json_option,
+    run_option,
+    schema_hash_of,
+    since_option,
+)
 from singerlake.cli.root import Root, root_arguments
 from singerlake.format import message
 from singerlake.format.manifest import File
 from singerlake.format.printable import plain
 from singerlake.lake import Selection, Snapshot
+from singerlake.lake.extent import AsOf, Extent, covered
 from singerlake.lake.merge import read_merge, too_many_lines
 
 
@@ -41,6 +51,8 @@ _python = json.JSONDecoder()
 @command()
 @root_arguments("tap", "stream")
 @since_option
+@run_option
+@as_of_option
 @click.option(
     "--limit",
     type=click.IntRange(min=0, max=sys.maxsize),
@@ -61,6 +73,8 @@ def cat(
     tap: str,
     stream: str,
     since: int | datetime | None,
+    runs: tuple[str, ...],
+    as_of: AsOf | None,
     limit: int | None,
     version: str | None,
     messages: bool,
@@ -78,12 +92,13 @@ def cat(
       singerlake cat ./lake tap-github--meltano issues --limit 5
       singerlake cat ./lake tap-github--meltano issues --since 41 | jq .title
       singerlake cat ./lake tap-github--meltano issues --since 2026-11-01 --version v2
+      singerlake cat ./lake tap-github--meltano issues --run last --json
       singerlake cat ./lake tap-github--meltano issues --messages | target-jsonl
     """
     if messages and as_json:
         raise click.UsageError("--messages are JSON already: leave --json out")
     snapshot = root.lake().stream(tap, stream).snapshot()
-    selection = _selection(snapshot, since, version)
+    selection = _selection(snapshot, since, version, extent(runs, as_of))
     start = since if isinstance(since, datetime) else None
     found = islice(_lines(snapshot, selection, start, messages, as_json), limit)
     if messages:
@@ -94,8 +109,11 @@ def cat(
         _write(_record(stored.line) for stored in found)
 
 
-def _selection(snapshot: Snapshot, since: int | datetime | None, version: str | None) -> Selection:
-    return Selection(
+def _selection(
+    snapshot: Snapshot, since: int | datetime | None, version: str | None, asked: Extent
+) -> Selection:
+    return replace(
+        covered(snapshot, asked).selection,
         since=since if isinstance(since, int) else 0,
         start=since if isinstance(since, datetime) else None,
         schema_hashes=None if version is None else {schema_hash_of(snapshot, version)},
@@ -115,7 +133,7 @@ def _lines(
     each is its file's.
     """
     for file in snapshot.files(selection):
-        own = _sequences(snapshot, file, selection.since) if numbered else repeat(file.sequence)
+        own = _sequences(snapshot, file, selection) if numbered else repeat(file.sequence)
         # The lines first: at their end no further number is asked for.
         for line, sequence in zip(snapshot.lines(file, selection), own, strict=False):
             found = message.decode(line)
@@ -126,16 +144,16 @@ def _lines(
                 yield _Stored(line, file, sequence)
 
 
-def _sequences(snapshot: Snapshot, file: File, since: int) -> Iterator[int]:
-    """For each line of a file after `since`, the SCHEMA line first, the number it was committed
-    under: those of a merged file keep theirs. Raises `CorruptFile` where there are too many."""
+def _sequences(snapshot: Snapshot, file: File, selection: Selection) -> Iterator[int]:
+    """For each selected line of a file, the SCHEMA line first, the number it was committed under:
+    those of a merged file keep theirs. Raises `CorruptFile` where there are too many."""
     merged = read_merge(snapshot.store, snapshot.keys, file)
     if merged is None or not merged.parts:
         yield from repeat(file.sequence)
         return
     yield file.sequence
     for sequence, lines in merged.parts:
-        if sequence > since:
+        if selection.holds(sequence):
             yield from repeat(sequence, lines)
     where = f"{snapshot.store.url}/{snapshot.keys.under(file.path)}"
     raise too_many_lines(where, merged.lines)

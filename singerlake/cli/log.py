@@ -50,11 +50,12 @@ Seen = dict[StreamKeys, Bookmark]
 @command()
 @root_arguments(optional=("tap", "stream"))
 @since_option
+@click.option("--run", "runs", multiple=True, metavar="RUN", help="Only of this run (repeatable).")
 @click.option(
     "--limit",
     type=click.IntRange(min=1),
     metavar="N",
-    help=f"The newest so many; {LIMIT} by default, or all --since.",
+    help=f"The newest so many; {LIMIT} by default, or all --since, or all of a --run.",
 )
 @click.option("-f", "--follow", is_flag=True, help="Go on with what is committed from now on.")
 @click.option(
@@ -71,6 +72,7 @@ def log(
     tap: str | None,
     stream: str | None,
     since: int | datetime | None,
+    runs: tuple[str, ...],
     limit: int | None,
     follow: bool,
     every: float,
@@ -91,11 +93,11 @@ def log(
       singerlake log ./lake --follow --json | jq .records
     """
     lake = root.lake()
-    if limit is None and since is None:
+    if limit is None and since is None and not runs:
         limit = LIMIT
     failures = Failures()
     with progress("reading logs") as bar:
-        read = partial(_newest, since=since, limit=limit)
+        read = partial(_newest, since=since, limit=limit, runs=runs)
         logs = _logs(lake, tap, stream, read, failures, bar)
     commits = [commit for _, some in logs for commit in some]
     newest = _in_order(commits)[-(limit or len(commits)) :]
@@ -110,7 +112,9 @@ def log(
         while True:
             pause(every)
             failures = Failures()
-            logs = _logs(lake, tap, stream, partial(_new, seen=seen), failures, no_progress)
+            logs = _logs(
+                lake, tap, stream, partial(_new, seen=seen, runs=runs), failures, no_progress
+            )
             seen |= {snapshot.keys: _end(snapshot) for snapshot, _ in logs}
             fresh = _in_order(commit for _, some in logs for commit in some)
             if fresh:
@@ -154,7 +158,9 @@ def _note_listings(snapshots: Iterable[Snapshot]) -> None:
         )
 
 
-def _newest(snapshot: Snapshot, since: int | datetime | None, limit: int | None) -> list[Commit]:
+def _newest(
+    snapshot: Snapshot, since: int | datetime | None, limit: int | None, runs: tuple[str, ...]
+) -> list[Commit]:
     """The newest files. The log is read from its end, which is all that a few need."""
     lowest = since if isinstance(since, int) else 0
     last = snapshot.manifest.last_sequence
@@ -164,14 +170,15 @@ def _newest(snapshot: Snapshot, since: int | datetime | None, limit: int | None)
         found = [
             (snapshot, file)
             for file in snapshot.commits(Selection(since=start))
-            if not isinstance(since, datetime) or file.committed >= since
+            if (not isinstance(since, datetime) or file.committed >= since)
+            and (not runs or file.run_id in runs)
         ]
         if start == lowest or len(found) >= wanted:
             return found if limit is None else found[-limit:]
         window *= 2  # gaps leave fewer files than numbers
 
 
-def _new(snapshot: Snapshot, seen: Seen) -> list[Commit]:
+def _new(snapshot: Snapshot, seen: Seen, runs: tuple[str, ...]) -> list[Commit]:
     """What was committed since; of a log that was numbered anew, what comes from now on."""
     before = seen.get(snapshot.keys)
     if before is not None and before.log_id not in ("", snapshot.manifest.log_id):
@@ -179,7 +186,8 @@ def _new(snapshot: Snapshot, seen: Seen) -> list[Commit]:
     start = 0 if before is None else before.sequence
     if snapshot.manifest.last_sequence <= start:
         return []
-    return [(snapshot, file) for file in snapshot.commits(Selection(since=start))]
+    new = snapshot.commits(Selection(since=start))
+    return [(snapshot, file) for file in new if not runs or file.run_id in runs]
 
 
 def _end(snapshot: Snapshot) -> Bookmark:

@@ -13,6 +13,7 @@ from singerlake.cli.exit_codes import POINTER
 from singerlake.errors import ConfigError
 from singerlake.format import times
 from singerlake.lake import Snapshot, schemas
+from singerlake.lake.extent import AsOf, Extent, parse_as_of
 
 
 def command() -> Callable[[Callable[..., Any]], click.Command]:
@@ -69,6 +70,33 @@ since_option = click.option(
     metavar="SEQUENCE|TIME",
     help="Only what came after this sequence number, or from this time on (UTC).",
 )
+
+
+def _as_of(context: click.Context, parameter: click.Parameter, value: str | None) -> AsOf | None:
+    return None if value is None else parse_as_of(value)
+
+
+as_of_option = click.option(
+    "--as-of",
+    callback=_as_of,
+    metavar="SEQUENCE|TIME|RUN",
+    help="As it was: without what was committed after this number, this time (UTC), or this run.",
+)
+
+run_option = click.option(
+    "--run",
+    "runs",
+    multiple=True,
+    metavar="RUN|last",
+    help="Only what this run committed, or the last complete one (repeatable).",
+)
+
+
+def extent(runs: tuple[str, ...], as_of: AsOf | None) -> Extent:
+    """What the two options ask for together."""
+    if "last" in runs and len(runs) > 1:
+        raise click.UsageError("--run last stands alone")
+    return Extent("last" if runs == ("last",) else runs or "all", as_of)
 
 
 def schema_hash_of(snapshot: Snapshot, version: str) -> str:

@@ -19,12 +19,15 @@ from singerlake.cli.jobs import (
     spark_settings,
 )
 from singerlake.cli.name import shown
-from singerlake.cli.options import Span, command, json_option
+from singerlake.cli.options import Span, as_of_option, command, json_option
 from singerlake.cli.progress import progress
 from singerlake.cli.root import Root, root_arguments
 from singerlake.cli.storage_options import options_of_output
 from singerlake.errors import UnknownStream
 from singerlake.format.record_type import Numbers
+from singerlake.format.run import OUTCOMES
+from singerlake.lake.extent import COMPLETE, AsOf
+from singerlake.lake.replication import METHODS
 from singerlake.projection.document import Settings
 
 FORMATS = ("parquet", "csv", "avro", "orc", "json")
@@ -47,11 +50,24 @@ FORMATS = ("parquet", "csv", "avro", "orc", "json")
 )
 @click.option(
     "--mode",
-    type=click.Choice(["append", "current"]),
+    type=click.Choice(["append", "current", "last_run"]),
     default="append",
     show_default=True,
-    help="Every record, or the latest of each key without the deleted ones.",
+    help="Every record, the latest of each key that is not deleted, or the last complete run.",
 )
+@click.option(
+    "--replication-method",
+    type=click.Choice(METHODS),
+    help="How the tap sends the streams, for --mode current: by default as the lake knows it.",
+)
+@click.option(
+    "--run-outcome",
+    "run_outcomes",
+    type=click.Choice(OUTCOMES),
+    multiple=True,
+    help="Take runs that ended so, in place of complete ones (repeatable).",
+)
+@as_of_option
 @click.option(
     "--partition-by",
     multiple=True,
@@ -112,6 +128,9 @@ def project(
     out: str,
     file_format: str,
     mode: str,
+    replication_method: str | None,
+    run_outcomes: tuple[str, ...],
+    as_of: AsOf | None,
     partition_by: tuple[str, ...],
     sort_by: tuple[str, ...],
     metadata: tuple[str, ...],
@@ -130,7 +149,8 @@ def project(
 
     Those of a TAP, or one STREAM, from the lake at ROOT to --out. Publishes what was committed
     since the last run, each record once; readers see a whole version, or the one before.
-    `--mode current` is the latest record of each key.
+    `--mode current` is the stream as its source is now, `--mode last_run` what the newest complete
+    run sent.
 
     \b
     Examples:
@@ -154,6 +174,9 @@ def project(
     given = {
         "full": full,
         "dry_run": dry_run,
+        "as_of": as_of,
+        "replication_method": replication_method,
+        "run_outcomes": run_outcomes or COMPLETE,
         "max_misfits": 0 if failfast else max_misfits,
         "grace": timedelta(hours=grace),
         "storage_options": root.options,

@@ -71,6 +71,8 @@ class Published(msgspec.Struct, frozen=True, kw_only=True):
     `log_id` and `sequence` are the place in the raw log up to which it goes. Schemas are Spark's,
     as JSON: `schema` is the version's, `schemas` are those that its files were written with.
     `misfits` has, by run and by column, how many values did not fit and are null.
+    `run` is the run of the tap, by run id and writer id, whose rows these are; None where the rows
+    are those of all runs.
     """
 
     format: str = KIND
@@ -87,6 +89,7 @@ class Published(msgspec.Struct, frozen=True, kw_only=True):
     schemas: tuple[dict[str, Any], ...]
     files: tuple[PublishedFile, ...] = ()
     misfits: dict[str, dict[str, int]] = {}
+    run: tuple[str, str] | None = None
     retired: tuple[Retired, ...] = ()
 
     @property

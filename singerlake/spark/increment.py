@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import msgspec
@@ -14,7 +14,9 @@ from singerlake.decode.version_union import MergedSchema
 from singerlake.errors import ConfigError, MissingManifest, StaleBookmark
 from singerlake.format.manifest import File
 from singerlake.format.record_type import Type
-from singerlake.lake import Bookmark, Selection, Snapshot
+from singerlake.lake import Bookmark, Selection, Snapshot, replication
+from singerlake.lake.extent import ALL, Extent, covered
+from singerlake.lake.replication import Current, Method
 from singerlake.projection import document as documents
 from singerlake.projection.document import Settings
 from singerlake.projection.file_format import FORMATS
@@ -23,7 +25,7 @@ from singerlake.spark import layout, options, source, views
 from singerlake.spark.evolution import marked
 from singerlake.spark.options import ReadOptions
 
-MODES = ("append", "current")
+MODES = ("append", "current", "last_run")
 
 TASK_BYTES = 32 * 1024 * 1024
 """Raw bytes for which a task, and with it a file, is worth while."""
@@ -44,6 +46,13 @@ class Increment:
     full: bool
     files: tuple[File, ...]
     case_sensitive: bool = False
+    decided: Current | None = None
+
+    @property
+    def run(self) -> tuple[str, str] | None:
+        """The run of the tap whose rows are published, by run id and writer id; None for all."""
+        run = self.decided and self.decided.run
+        return run.identity if run else None
 
     @property
     def is_needed(self) -> bool:
@@ -51,7 +60,9 @@ class Increment:
         before = self.head.published
         if not self.snapshot.manifest.log_id:
             return False
-        return before is None or self.full or before.sequence < self.until
+        if before is None or self.full or before.sequence < self.until:
+            return True
+        return before.run != self.run
 
     @property
     def appends(self) -> bool:
@@ -61,9 +72,15 @@ class Increment:
     @property
     def records(self) -> int | None:
         """How many records are to be read; None where a merged file holds older ones too."""
-        wanted = Selection(since=self.since, until=self.until)
+        wanted = self.selection
         known = all(wanted.holds_all_of(file) for file in self.files)
         return sum(file.records for file in self.files) if known else None
+
+    @property
+    def selection(self) -> Selection:
+        """The commits that are published."""
+        decided = self.decided.selection if self.decided else Selection()
+        return replace(decided, since=self.since, until=self.until)
 
     @property
     def tasks(self) -> int:
@@ -139,8 +156,12 @@ def planned(
     *,
     full: bool = False,
     case_sensitive: bool = False,
+    extent: Extent = ALL,
+    method: Method | None = None,
 ) -> Increment:
     """What to do, by what is published and what the raw log has.
+
+    `extent` may be as of a moment; `method` says how the tap sends the stream.
 
     Raises `ConfigError` where the settings do not go with what is published, or with the columns.
     """
@@ -164,9 +185,24 @@ def planned(
                 "numbers. Use --full to publish the stream anew"
             ) from None
         since = before.sequence if settings.mode == "append" else 0
+    decided = _decided(snapshot, settings, extent, method)
     until = manifest.last_sequence
-    files = tuple(snapshot.files(Selection(since=since, until=until)))
-    plan = Increment(snapshot, head, settings, since, until, full, files, case_sensitive)
+    if decided.selection.until is not None:
+        until = min(until, decided.selection.until)
+    plan = Increment(snapshot, head, settings, since, until, full, (), case_sensitive, decided)
+    plan = replace(plan, files=tuple(snapshot.files(plan.selection)))
     if plan.is_needed:
         plan.require_columns()
     return plan
+
+
+def _decided(
+    snapshot: Snapshot, settings: Settings, extent: Extent, method: Method | None
+) -> Current:
+    """Which commits a mode is about."""
+    if settings.mode == "current":
+        return replication.current(snapshot, extent, method)
+    if settings.mode == "last_run":
+        last = covered(snapshot, replace(extent, runs="last"))
+        return Current(last.selection, last.run)
+    return Current(covered(snapshot, extent).selection)

@@ -8,7 +8,7 @@ they go. A run that dies before that put has published nothing; one that dies af
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -21,7 +21,9 @@ from pyspark.sql.types import StructType
 from singerlake.decode.misfit import Tally, described
 from singerlake.errors import DamageError, MissingFile
 from singerlake.lake import Bookmark, clock, open_on
+from singerlake.lake.extent import COMPLETE, AsOf, Extent
 from singerlake.lake.parallel import Progress, no_progress
+from singerlake.lake.replication import Method
 from singerlake.projection import document as documents
 from singerlake.projection.cleanup import GRACE, clean
 from singerlake.projection.document import Published, PublishedFile, PublishedKeys, Settings
@@ -90,9 +92,15 @@ def project(
     storage_options: Mapping[str, Any] | None = None,
     out_options: Mapping[str, Any] | None = None,
     case_sensitive: bool = False,
+    as_of: AsOf | None = None,
+    replication_method: Method | None = None,
+    run_outcomes: Sequence[str] = COMPLETE,
     progress: Progress = no_progress,
 ) -> Projection:
     """Publish what was committed to a stream since the last run; with `full`, all of it anew.
+
+    `as_of` publishes the stream as it was; `replication_method` and `run_outcomes` are for the
+    modes `current` and `last_run` (docs/projections.md).
 
     A dry run needs no session: where that is None, `case_sensitive` stands for its setting
     `spark.sql.caseSensitive`, and nothing is published.
@@ -110,7 +118,15 @@ def project(
     head = read_published_head(store, keys)
     if spark is not None:
         case_sensitive = str(spark.conf.get("spark.sql.caseSensitive")).lower() == "true"
-    plan = planned(source.snapshot(), head, settings, full=full, case_sensitive=case_sensitive)
+    plan = planned(
+        source.snapshot(),
+        head,
+        settings,
+        full=full,
+        case_sensitive=case_sensitive,
+        extent=Extent(as_of=as_of, outcomes=tuple(run_outcomes)),
+        method=replication_method,
+    )
     if spark is None or dry_run or not plan.is_needed:
         removed = 0 if spark is None or dry_run else clean(store, keys, grace)
         return _report(
@@ -176,15 +192,16 @@ def rows(
         "minPartitions": min(plan.tasks, spark.sparkContext.defaultParallelism),
     }
     if settings.mode == "current":
-        options["keys"] = plan.keys
+        options |= {"keys": plan.keys, "decided": plan.decided}
         return read_current(spark, root, manifest.tap_id, manifest.stream, **options)
+    options["sequences"] = plan.selection.numbers
     return read_stream(spark, root, manifest.tap_id, manifest.stream, since=plan.since, **options)
 
 
 def _require_all(plan: Increment, files: tuple[PublishedFile, ...]) -> None:
     """The log knows how many records there are: no more and no fewer may come out."""
     written = sum(file.records for file in files)
-    if plan.settings.mode == "append" and plan.records not in (None, written):
+    if plan.settings.mode != "current" and plan.records not in (None, written):
         raise DamageError(
             f"stream {plan.snapshot.manifest.stream!r}: {len(plan.files)} raw files hold "
             f"{plan.records} records by the manifest, and {written} were written; nothing was "
@@ -222,6 +239,7 @@ def _published(plan: Increment, run_id: str, schema: StructType, staged: Staged)
         sequence=plan.until,
         schema=whole.jsonValue(),
         schemas=(schema.jsonValue(),),
+        run=plan.run,
         files=staged.files,
         misfits={run_id: staged.misfits.counts} if staged.misfits.total else {},
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import and_
@@ -17,11 +18,16 @@ from singerlake.decode import version_union
 from singerlake.decode.stream import take
 from singerlake.decode.version_union import MergedSchema
 from singerlake.errors import ConfigError
+from singerlake.lake import replication
+from singerlake.lake.replication import Current, Method
+from singerlake.lake.snapshot import Snapshot
 from singerlake.spark import source
 from singerlake.spark.observed import MISFITS, observed
 from singerlake.spark.options import ReadOptions
 from singerlake.spark.read import load, load_counted, options_of, parsed
 from singerlake.spark.spark_type import holds_double, holds_map
+
+logger = logging.getLogger("singerlake.spark")
 
 ORDER = ("_sequence", "_position")
 DELETED_AT = "_sdc_deleted_at"
@@ -41,9 +47,16 @@ def read_current(
     columns: Sequence[str] | None = None,
     metadata: bool | Sequence[str] = False,
     misfits: Observation | None = None,
+    replication_method: Method | None = None,
+    decided: Current | None = None,
     **options: Any,
 ) -> DataFrame:
     """A stream as its source is now, see `current`; the keys are the stream's own by default.
+
+    A full table is the rows of its newest complete run. `replication_method` says whether the
+    stream is one, `full_table` or `incremental`; otherwise the catalogue, the runs and the SCHEMA
+    do, and a warning is logged where none of them does. A caller that has `decided` says which
+    commits count.
 
     Where the tap sends full-table versions, rows of an older one than was last activated are left
     out: a Spark job looks for that now. A stream that declares no property comes whole. `options`
@@ -56,20 +69,27 @@ def read_current(
     state = take(settings.store(), settings.request)
     merged = version_union.of_stream(state, settings.request)
     known = [name for name, _ in merged.record.fields]
-    if not known and columns is None:  # the record is there as text, in a column of its own
-        if misfits is None:
-            return load(spark, root, given)
-        return load_counted(spark, root, given, misfits)
+    if decided is None:
+        decided = replication.current(state, settings.extent, replication_method)
+    # One state of the stream for all reads.
+    fixed = {**_about_rows(options), "tap": tap, "stream": stream}
+    fixed["until"] = _until(state, settings, decided)
+    is_bare = not known and columns is None
+    activated = None if is_bare else _activated(spark, root, fixed)
+    if decided.warning and activated is None:
+        logger.warning("%s", decided.warning)
+    if decided.selection.numbers is not None and (decided.is_asked or activated is None):
+        fixed["sequences"] = decided.selection.numbers
+        # A later run, which does not count, may have activated a version of its own.
+        activated = activated and _activated(spark, root, fixed)
+    if is_bare:  # the record is there as text, in a column of its own
+        bare = options_of(spark, **fixed, metadata=metadata)
+        return load_counted(spark, root, bare, misfits) if misfits else load(spark, root, bare)
     key = list(merged.key_properties if keys is None else keys)
     shown = known if columns is None else list(columns)
     deleted = [DELETED_AT] if DELETED_AT in known else []
     wanted = tuple(dict.fromkeys([*shown, *key, *deleted]))
     require_current(merged, replace(settings, columns=wanted), key)
-    # One state of the stream for the two reads.
-    last = state.manifest.last_sequence
-    until = last if settings.until is None else min(settings.until, last)
-    fixed = {**options, "tap": tap, "stream": stream, "until": until}
-    activated = _activated(spark, root, fixed)
     read = options_of(
         spark,
         **fixed,
@@ -80,6 +100,17 @@ def read_current(
     if misfits is not None:
         rows = observed(rows, misfits, shown)
     return rows.select(*map(_quoted, [*shown, *settings.metadata]))
+
+
+def _about_rows(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options without those that the decision has taken into account."""
+    decided = ("runs", "asof", "runoutcomes", "until", "sequences")
+    return {name: value for name, value in options.items() if _folded(name) not in decided}
+
+
+def _until(state: Snapshot, settings: ReadOptions, decided: Current) -> int:
+    ends = (state.manifest.last_sequence, settings.until, decided.selection.until)
+    return min(number for number in ends if number is not None)
 
 
 def require_current(merged: MergedSchema, options: ReadOptions, keys: Sequence[str]) -> None:

@@ -16,15 +16,18 @@ from tests.lake.landing import STREAM, TAP, options, record_line, schema_line
 class Running:
     """A run under way: it commits when a test says so, and ends with a document, or dies."""
 
-    def __init__(self, store: Store, run_id: str, stream: str = STREAM) -> None:
+    def __init__(
+        self, store: Store, run_id: str, stream: str = STREAM, schema: bytes | None = None
+    ) -> None:
         self.store, self.run_id, self.stream = store, run_id, stream
+        self.schema = schema
         self.writer = open_on(store, create=True).writer(TAP, run_id, options())
         self.begun = clock.now()
         self.sequences: list[int] = []
         self.records = 0
 
     def commit(self, numbers: Iterable[int], version: int = 1) -> None:
-        self.writer.write(schema_line(self.stream, version))
+        self.writer.write(self.schema or schema_line(self.stream, version))
         for number in numbers:
             self.writer.write(record_line(number, self.stream))
             self.records += 1

@@ -1,0 +1,148 @@
+"""Replication: whether a tap sends a stream whole each time, or only what changed.
+
+A full table is what its newest complete run sent; a stream of changes is all that was ever sent.
+Which of the two a stream is, is never guessed: somebody says so, or nobody knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import msgspec
+
+from singerlake.errors import ConfigError, DamageError, InputError
+from singerlake.format import singer_file
+from singerlake.lake import registry
+from singerlake.lake.extent import Extent, covered
+from singerlake.lake.log import Selection
+from singerlake.lake.runs import Run, history
+from singerlake.lake.snapshot import Snapshot
+
+Method = Literal["full_table", "incremental"]
+METHODS: tuple[Method, ...] = ("full_table", "incremental")
+
+_NAMES: Mapping[str, Method] = {
+    "FULL_TABLE": "full_table",
+    "INCREMENTAL": "incremental",
+    "LOG_BASED": "incremental",
+}
+
+
+@dataclass(frozen=True)
+class Replication:
+    """How a stream is sent, and who says so. `method` is None where nobody does."""
+
+    method: Method | None
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Current:
+    """The commits that hold the rows of a stream as its source is now.
+
+    `run` is the complete run whose rows these are, None where all commits count; `is_asked` where
+    somebody has asked for a run or a full table. `warning` says what may be wrong with the rows.
+    """
+
+    selection: Selection
+    run: Run | None = None
+    is_asked: bool = False
+    warning: str = ""
+
+
+def replication(snapshot: Snapshot) -> Replication:
+    """How the stream is sent: by the catalogue, by the newest complete run, or by its SCHEMA."""
+    found = _in_catalogue(snapshot) or _in_runs(snapshot) or _in_schema(snapshot)
+    return found or Replication(None)
+
+
+def current(snapshot: Snapshot, extent: Extent, asked: Method | None = None) -> Current:
+    """Which commits make up the current rows.
+
+    `asked` is the method that somebody has set. Raises `ConfigError` where a full table is asked
+    for and no run of the stream is complete.
+    """
+    whole = covered(snapshot, extent)
+    if extent.runs != "all" or snapshot.by_listing:
+        return Current(whole.selection, whole.run, is_asked=True)
+    found = Replication(asked, "it is set") if asked else replication(snapshot)
+    if found.method == "full_table":
+        try:
+            last = covered(snapshot, replace(extent, runs="last"))
+        except ConfigError as error:
+            if asked:
+                raise
+            return Current(whole.selection, warning=_stale(snapshot, found, error))
+        return Current(last.selection, last.run, is_asked=asked is not None)
+    if found.method is None and _has_several_runs(snapshot):
+        return Current(whole.selection, warning=_unknown(snapshot))
+    return Current(whole.selection)
+
+
+def _in_catalogue(snapshot: Snapshot) -> Replication | None:
+    keys = snapshot.keys
+    entry = (registry.read_catalogue(snapshot.store, keys.tap_id) or {}).get(keys.stream, {})
+    told = [entry.get("replication_method")]
+    for item in entry.get("metadata", []):
+        if item.get("breadcrumb") == []:
+            about = item.get("metadata", {})
+            told += [about.get("replication-method"), about.get("forced-replication-method")]
+    for name in told:
+        if isinstance(name, str) and name.upper() in _NAMES:
+            return Replication(_NAMES[name.upper()], f"the catalogue has {name}")
+    return None
+
+
+def _in_runs(snapshot: Snapshot) -> Replication | None:
+    stream = snapshot.keys.stream
+    for run in reversed(history.logged(snapshot.store, snapshot.keys.tap_id)):
+        if run.outcome == "complete" and stream in run.streams:
+            held = run.streams[stream].bookmark
+            if held is None:
+                return None
+            method: Method = "incremental" if held else "full_table"
+            has = "a" if held else "no"
+            return Replication(method, f"the STATE of run {run.run_id} has {has} bookmark of it")
+    return None
+
+
+def _in_schema(snapshot: Snapshot) -> Replication | None:
+    """A SCHEMA message may name the properties by which the tap reads on."""
+    newest = snapshot.newest_file()
+    if newest is None:
+        return None
+    try:
+        line = singer_file.schema_line(snapshot.blocks(newest), newest.path)
+        message: Any = msgspec.json.decode(line)
+    except (DamageError, InputError, msgspec.MsgspecError):
+        return None
+    named = message.get("bookmark_properties") if isinstance(message, dict) else None
+    if named and isinstance(named, list):
+        return Replication("incremental", f"its SCHEMA has bookmark_properties {named}")
+    return None
+
+
+def _has_several_runs(snapshot: Snapshot) -> bool:
+    """As far as the manifest says without a further request."""
+    manifest = snapshot.manifest
+    runs = {(file.run_id, file.writer_id) for file in manifest.files}
+    merged = any(file.merge is not None for file in manifest.files)
+    return len(runs) > 1 or merged or bool(manifest.segments)
+
+
+def _stale(snapshot: Snapshot, found: Replication, error: ConfigError) -> str:
+    return (
+        f"stream {snapshot.keys.stream!r} is a full table ({found.why}), and has no complete run: "
+        f"all that was ever sent counts, also rows that are gone at the source ({error})"
+    )
+
+
+def _unknown(snapshot: Snapshot) -> str:
+    return (
+        f"stream {snapshot.keys.stream!r}: nothing says whether the tap sends it whole each time, "
+        "or only what changed, so all that was ever sent counts: rows that were deleted at the "
+        "source stay, and without a key each run adds its rows again. Set replication_method "
+        "(--replication-method) to full_table or incremental"
+    )
