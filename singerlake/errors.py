@@ -25,7 +25,8 @@
     │   └── MissingManifest         there are files, but the manifest that orders them is gone
     ├── BusyError               somebody else is at work: try again later
     │   ├── LockTimeout             another writer held the lock for too long
-    │   └── CommitConflict          other writers kept winning the manifest
+    │   ├── CommitConflict          other writers kept winning the manifest
+    │   └── StaleSnapshot           what a read needs was removed meanwhile: run it again
     └── StoreError              the object store's answer
         ├── NotFound                no object under that key
         ├── AlreadyExists           create found an object there
@@ -142,6 +143,10 @@ class LockTimeout(BusyError):
 
 class CommitConflict(BusyError):
     """Other writers kept winning the race for the manifest."""
+
+
+class StaleSnapshot(BusyError):
+    """What a read needs was merged, purged or given up since it began: run it again."""
 
 
 class StoreError(SingerlakeError):

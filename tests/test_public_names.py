@@ -47,6 +47,7 @@ ERRORS = {
     "BusyError": "SingerlakeError",
     "LockTimeout": "BusyError",
     "CommitConflict": "BusyError",
+    "StaleSnapshot": "BusyError",
     "StoreError": "SingerlakeError",
     "NotFound": "StoreError",
     "AlreadyExists": "StoreError",

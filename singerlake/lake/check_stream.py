@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
-from singerlake.errors import CorruptDocument, CorruptFile, MissingFile, NotFound
+from singerlake.errors import CorruptDocument, CorruptFile, MissingFile, NotFound, StaleSnapshot
 from singerlake.format import keys as key_names
 from singerlake.format import manifest as manifests
 from singerlake.format.keys import FileName, StreamKeys, StreamObject
@@ -221,7 +221,7 @@ def check_file(store: Store, keys: StreamKeys, digest: str | None, file: File) -
         return [Finding(Level.ERROR, "file-corrupt", key, str(error))]
     try:
         merged = merge.read_merge(store, keys, file)
-    except CorruptDocument as error:
+    except (CorruptDocument, StaleSnapshot) as error:
         return [Finding(Level.ERROR, "merge-wrong", key, str(error))]
     found = source.entry(file.path, name, facts)
     comparisons = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from singerlake.errors import BadMessage, CorruptFile, MissingFile, UnknownStream
+from singerlake.errors import BadMessage, CorruptFile, MissingFile, StaleSnapshot, UnknownStream
 from singerlake.format import catalogue, message, singer_file
 from singerlake.format import keys as key_names
 from singerlake.format.catalogue import Entry
@@ -34,6 +34,6 @@ def _newest_entry(store: Store, keys: StreamKeys) -> Entry | None:
         try:
             line = singer_file.schema_line(newest.blocks(file), file.path)
             return catalogue.entry(keys.stream, message.decode_schema(line))
-        except (BadMessage, CorruptFile, MissingFile):
+        except (BadMessage, CorruptFile, MissingFile, StaleSnapshot):
             continue
     return None

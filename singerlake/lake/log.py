@@ -10,7 +10,13 @@ from datetime import datetime
 from functools import partial
 from operator import itemgetter
 
-from singerlake.errors import BadName, CorruptDocument, NotFound
+from singerlake.errors import (
+    BadName,
+    CorruptDocument,
+    NotFound,
+    SingerlakeError,
+    StaleSnapshot,
+)
 from singerlake.format import document, times
 from singerlake.format import manifest as manifests
 from singerlake.format.keys import StreamKeys
@@ -176,11 +182,7 @@ def read_segment(store: Store, keys: StreamKeys, segment: Segment) -> SegmentCon
             manifests.KIND, f"{store.url}/{keys.manifest}", f"the path {segment.path!r}"
         ) from None
     except NotFound:
-        raise CorruptDocument(
-            f"{where}: the manifest names this segment, and it is not there; if the lake was "
-            "rebuilt since this read began, begin it again, otherwise `singerlake rebuild` makes "
-            "the manifest again from the files"
-        ) from None
+        raise _gone(store, keys, segment, where) from None
     if checksum(data) != segment.checksum:
         raise CorruptDocument(
             f"{where}: expected the checksum {segment.checksum}, found {checksum(data)}; "
@@ -190,6 +192,25 @@ def read_segment(store: Store, keys: StreamKeys, segment: Segment) -> SegmentCon
     if not all(row.level < segment.level for row in content.segments):
         raise document.corrupt(manifests.SEGMENT_KIND, where, "segments of a level like its own")
     return content
+
+
+def _gone(store: Store, keys: StreamKeys, segment: Segment, where: str) -> SingerlakeError:
+    """What is wrong where a segment is not there: the reader was overtaken, or the log is lost."""
+    try:
+        now = read_head(store, keys).manifest.segments
+    except (NotFound, CorruptDocument):
+        now = (segment,)
+    # A segment of a higher level may have come to hold it: then nothing explains that it is gone.
+    if not any(row.path == segment.path or row.level > segment.level for row in now):
+        return StaleSnapshot(
+            f"{where}: this segment is not there any more, and the log does without it: a vacuum "
+            "or a rebuild has written the log anew since this read began. Nothing is lost: run it "
+            "again"
+        )
+    return CorruptDocument(
+        f"{where}: the manifest names this segment, and it is not there; `singerlake rebuild` "
+        "makes the manifest again from the files"
+    )
 
 
 def segment_paths(store: Store, keys: StreamKeys, manifest: Manifest) -> Iterator[str]:

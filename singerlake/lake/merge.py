@@ -30,6 +30,7 @@ from singerlake.lake import clock, commit, inventory, log, retired, source
 from singerlake.lake.joined import Joined
 from singerlake.lake.lock import LockTimes
 from singerlake.lake.log import Head
+from singerlake.lake.overtaken import overtaken
 from singerlake.lake.scratch import temporary_folder
 from singerlake.store import Promise, Store
 
@@ -59,9 +60,10 @@ def read_merge(store: Store, keys: StreamKeys, file: File) -> Merge | None:
             manifests.KIND, f"{store.url}/{keys.manifest}", f"the path {file.merge.path!r}"
         ) from None
     except NotFound:
-        raise CorruptDocument(
+        gone = CorruptDocument(
             f"{where}: the manifest names this merge, and it is not there; {_RESTORE}"
-        ) from None
+        )
+        raise overtaken(store, keys, file, file.merge.path) or gone from None
     if log.checksum(data) != file.merge.checksum:
         raise CorruptDocument(
             f"{where}: expected the checksum {file.merge.checksum}, found {log.checksum(data)}; "

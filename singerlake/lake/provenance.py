@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import islice
 
-from singerlake.errors import CorruptDocument
+from singerlake.errors import CorruptDocument, StaleSnapshot
 from singerlake.format.keys import StreamKeys
 from singerlake.format.manifest import File
 from singerlake.lake.merge import read_merge
@@ -35,6 +35,6 @@ def committed_rows(store: Store, keys: StreamKeys, files: Iterable[File]) -> Ite
 def _rows_of(store: Store, keys: StreamKeys, file: File) -> list[File]:
     try:
         told = read_merge(store, keys, file)
-    except CorruptDocument:
+    except (CorruptDocument, StaleSnapshot):
         return [file]
     return [file] if told is None else list(told.rows(file))

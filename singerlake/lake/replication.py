@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from singerlake.errors import ConfigError, DamageError, InputError
+from singerlake.errors import BusyError, ConfigError, DamageError, InputError
 from singerlake.format import singer_file
 from singerlake.lake import registry
 from singerlake.lake.extent import Extent, covered
@@ -116,7 +116,7 @@ def _in_schema(snapshot: Snapshot) -> Replication | None:
     try:
         line = singer_file.schema_line(snapshot.blocks(newest), newest.path)
         message: Any = msgspec.json.decode(line)
-    except (DamageError, InputError, msgspec.MsgspecError):
+    except (BusyError, DamageError, InputError, msgspec.MsgspecError):
         return None
     named = message.get("bookmark_properties") if isinstance(message, dict) else None
     if named and isinstance(named, list):

@@ -16,6 +16,7 @@ from singerlake.format.manifest import KIND, File
 from singerlake.format.origin import Origin
 from singerlake.format.singer_file import Content
 from singerlake.lake.inventory import ListedFile
+from singerlake.lake.overtaken import overtaken
 from singerlake.store import Store
 
 READ = 1024 * 1024
@@ -66,16 +67,27 @@ def committed_blocks(
 ) -> Iterator[bytes]:
     """The content of a file that a manifest names, decompressed, in blocks.
 
-    Raises `CorruptDocument` where the row names anything but a file of this stream, and what
-    `blocks` raises.
+    Raises `CorruptDocument` where the row names anything but a file of this stream, what `blocks`
+    raises, and `StaleSnapshot` where a purge was quicker.
     """
     key = keys.under(file.path)
     item = key_names.parse(key)
     if not isinstance(item, StreamObject) or item.name is None:
         where = f"{store.url}/{keys.manifest}"
         raise document.corrupt(KIND, where, f"the path {file.path!r} in its files")
-    content = blocks(store, key, item.name, file.bytes, file.checksum, at_most)
+    content = _held(store, keys, file, at_most, item.name)
     return content if file.raw_bytes < 0 else _at_most(content, file.raw_bytes, store, key)
+
+
+def _held(
+    store: Store, keys: StreamKeys, file: File, at_most: int, name: FileName
+) -> Iterator[bytes]:
+    """The blocks of a file that a snapshot names. Raises `StaleSnapshot` where the snapshot is
+    older than a purge that removed the file."""
+    try:
+        yield from blocks(store, keys.under(file.path), name, file.bytes, file.checksum, at_most)
+    except MissingFile as error:
+        raise overtaken(store, keys, file, file.path) or error from None
 
 
 def _at_most(content: Iterator[bytes], size: int, store: Store, key: str) -> Iterator[bytes]:

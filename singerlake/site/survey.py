@@ -11,7 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timezone
 
-from singerlake.errors import BadName, DamageError, InputError, UnknownStream, UnsupportedFormat
+from singerlake.errors import (
+    BadName,
+    BusyError,
+    DamageError,
+    InputError,
+    UnknownStream,
+    UnsupportedFormat,
+)
 from singerlake.format import catalogue, message, singer_file
 from singerlake.format.catalogue import Entry
 from singerlake.format.manifest import File
@@ -212,6 +219,6 @@ def _schema_of(snapshot: Snapshot, file: File, problems: list[str]) -> Schema | 
     try:
         line = singer_file.schema_line(snapshot.blocks(file), file.path)
         return message.decode_schema(line)
-    except (DamageError, InputError) as error:
+    except (BusyError, DamageError, InputError) as error:
         problems.append(str(error))
         return None

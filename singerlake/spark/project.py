@@ -8,8 +8,7 @@ they go. A run that dies before that put has published nothing; one that dies af
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -19,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from singerlake.decode.misfit import Tally, described
-from singerlake.errors import DamageError, MissingFile
+from singerlake.errors import DamageError
 from singerlake.lake import Bookmark, clock, open_on
 from singerlake.lake.extent import COMPLETE, AsOf, Extent
 from singerlake.lake.parallel import Progress, no_progress
@@ -136,7 +135,6 @@ def project(
     store.promise()  # Asked once here, and carried along: not by every task again.
     share(spark)
     with (
-        _beside_a_purge(),
         explained(f"stream {stream!r}"),
         watched(spark, f"singerlake project {stream}", progress),
     ):
@@ -160,18 +158,6 @@ def project(
     )
     put(store, keys, head, new)
     return _report(plan, new, staged, "published", clean(store, keys, grace))
-
-
-@contextmanager
-def _beside_a_purge() -> Iterator[None]:
-    """Say first what is most likely, and mended by another run."""
-    try:
-        yield
-    except MissingFile as error:
-        raise MissingFile(
-            "a file is gone that this run was to read: a purge whose grace period was too short "
-            f"may have removed it after a merge. Run it again; if it is still missing: {error}"
-        ) from error
 
 
 def rows(
