@@ -24,6 +24,7 @@ run "target-singerlake --config ENV < singerlake/cli/shop.singer"
 title "Look at it"
 run "singerlake ls"
 run "singerlake diff $tap orders"
+run "singerlake runs"
 run "singerlake check"
 
 title "Replay it, byte for byte, into any target"

@@ -128,5 +128,14 @@ def test_both_directions_twice(project: Project) -> None:
     assert [file.records for file in project.files("customers")] == [4]
     assert [file.records for file in project.files("orders")] == [5, 2]
 
+    # Meltano's run id is the lake's, and a pipe that Meltano closed is seen to be complete.
+    first, second = open_lake(project.lake).tap(TAP_ID).runs(open=True)
+    assert first.run_id == run_id != second.run_id
+    assert [run.outcome for run in (first, second)] == ["complete", "complete"]
+    assert {name: stream.records for name, stream in first.streams.items()} == {
+        "customers": 4,
+        "orders": 5,
+    }
+
     assert check(open_lake(project.lake).store).clean
     assert (project.folder / "meltano.yml").read_bytes() == definition
