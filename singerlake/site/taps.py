@@ -14,6 +14,7 @@ from singerlake.lake.parallel import in_parallel
 from singerlake.site import page
 from singerlake.site.notes import Notes, notes
 from singerlake.site.problems import Problem, noticed
+from singerlake.site.runs import RunFacts, recent_runs
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class TapFacts:
     entries: Mapping[str, Entry]
     problems: tuple[Problem, ...] = ()
     files_of: Mapping[str, str] = field(default_factory=dict)
+    runs: tuple[RunFacts, ...] = ()
 
     def page_of(self, stream: str) -> str:
         return page.of_stream(self.file_name, self.files_of[stream])
@@ -60,6 +62,11 @@ def _tap(lake: Lake, tap_id: str, file_name: str, annotations: Mapping[str, Any]
             entries = discovery.catalogue_from_files(lake.store, tap_id)
     except (DamageError, BadName, UnsupportedFormat) as error:
         problems += noticed((tap_id, None), [str(error)], lake.store.url)
+    runs: tuple[RunFacts, ...] = ()
+    try:
+        runs = recent_runs(lake.tap(tap_id), len(entries))
+    except (DamageError, BadName, UnsupportedFormat) as error:
+        problems += noticed((tap_id, None), [str(error)], lake.store.url)
     ordered = dict(sorted(entries.items()))
     files_of = page.file_names(ordered)
-    return TapFacts(tap_id, file_name, notes(annotations), ordered, tuple(problems), files_of)
+    return TapFacts(tap_id, file_name, notes(annotations), ordered, tuple(problems), files_of, runs)

@@ -13,7 +13,7 @@ from singerlake.lake import open_lake
 from tests.cli.lake import run
 
 LINES = [
-    {"type": "SCHEMA", "stream": "s", "schema": {"type": "object"}, "key_properties": []},
+    {"type": "SCHEMA", "stream": "s", "schema": {"type": "object", "properties": {}}},
     {"type": "RECORD", "stream": "s", "record": {"id": 1}},
     {"type": "STATE", "value": {"at": 1}},
 ]
