@@ -430,3 +430,23 @@ def test_an_executor_without_a_temporary_folder_is_told(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
     with pytest.raises(ConfigError, match="TMPDIR"):
         upload(made, 1)
+
+
+def test_a_write_is_a_run_that_says_how_it_ended(tmp_path: Path) -> None:
+    lake = land(tmp_path, [schema_line({"id": {"type": "integer"}}), record_line({"id": 1})])
+    made = writer(lake.store)
+    made.commit([upload(made, 1), upload(made, 2)])
+    failed = writer(lake.store)
+    failed.abort([upload(failed, 3)])
+    empty = writer(lake.store)
+    empty.commit([])
+    whole, withdrawn, nothing = lake.tap(TAP).runs()
+    assert [run.outcome for run in (whole, withdrawn, nothing)] == [
+        "complete",
+        "failed",
+        "complete",
+    ]
+    stream = whole.streams[STREAM]
+    assert (stream.first_sequence, stream.last_sequence, stream.records) == (2, 3, 2)
+    assert withdrawn.streams[STREAM].files == nothing.streams[STREAM].files == 0
+    assert codes(check(lake.store)) == []
