@@ -13,10 +13,13 @@ import click
 from singerlake.cli.console import complain, is_terminal, plural, print_json, print_table, table
 from singerlake.cli.extra import extra_module
 from singerlake.cli.name import shown
-from singerlake.cli.options import command, json_option
+from singerlake.cli.options import as_of_option, command, json_option
 from singerlake.cli.place import VARIABLE
 from singerlake.cli.root import reach_options
 from singerlake.cli.storage_options import options_of, options_of_output
+from singerlake.format.run import OUTCOMES
+from singerlake.lake.extent import COMPLETE, AsOf
+from singerlake.lake.replication import METHODS
 
 PACKAGES = frozenset({"duckdb", "fastavro", "numpy", "pyarrow"})
 TABLE_ROWS = 100
@@ -43,14 +46,21 @@ _QUERY = re.compile(
     type=click.Choice(["append", "current", "last_run"]),
     default="append",
     show_default=True,
-    help="Every record, the latest of each key without the deleted ones, or those of the newest "
-    "complete run.",
+    help="Every record, the latest of each key that is not deleted, or the last complete run.",
 )
 @click.option(
-    "--as-of",
-    metavar="TIME|RUN|SEQUENCE",
-    help="Leave out what was committed later than a time, a run or, in each stream, a number.",
+    "--replication-method",
+    type=click.Choice(METHODS),
+    help="How the tap sends the streams, for --mode current: by default as the lake knows it.",
 )
+@click.option(
+    "--run-outcome",
+    "run_outcomes",
+    type=click.Choice(OUTCOMES),
+    multiple=True,
+    help="Take runs that ended so, in place of complete ones (repeatable).",
+)
+@as_of_option
 @click.option(
     "--numbers",
     type=click.Choice(["double", "decimal", "string"]),
@@ -90,7 +100,9 @@ def sql(
     words: tuple[str, ...],
     published: str | None,
     mode: str,
-    as_of: str | None,
+    replication_method: str | None,
+    run_outcomes: tuple[str, ...],
+    as_of: AsOf | None,
     numbers: str,
     max_misfits: int | None,
     limit: int | None,
@@ -118,11 +130,13 @@ def sql(
     """
     root, query = _placed(words)
     options = options_of(storage_options, pairs)
-    request = extra_module("sql.request", "duckdb", PACKAGES).sql_request(
+    request = extra_module("sql.request", "duckdb", PACKAGES).SqlRequest(
         root,
         published=published,
         mode=mode,
         as_of=as_of,
+        replication_method=replication_method,
+        run_outcomes=run_outcomes or COMPLETE,
         numbers=numbers,
         metadata=_metadata(query or ""),
         max_misfits=max_misfits,

@@ -32,8 +32,10 @@ def connect(
 
     - `published`: the output of `singerlake project`, whose tables are views of the catalog
       `published` then; `published_options` are its storage options.
-    - `mode`: `append` for every record, `current` for the latest row of each key, `last_run` for
-      the records of each stream's newest complete run.
+    - `mode`: `append` for every record, `current` for the rows that the source has now, `last_run`
+      for the records of each stream's newest complete run.
+    - `replication_method`: `full_table` or `incremental`, for `current`, where the lake does not
+      know it; `run_outcomes`: of runs that count in place of complete ones.
     - `as_of`: leaves out what was committed later than a time or a run; a sequence number counts in
       each stream by itself.
     - `numbers`: `double`, `decimal` or `string`, for a number without a declared precision.

@@ -10,8 +10,10 @@ from typing import Any, Literal, get_args
 from singerlake.decode.request import METADATA
 from singerlake.errors import ConfigError
 from singerlake.format.record_type import Numbers
+from singerlake.format.run import OUTCOMES
 from singerlake.lake import Lake, open_on
-from singerlake.lake.extent import AsOf, Extent, parse_as_of
+from singerlake.lake.extent import COMPLETE, AsOf, Extent, Runs, parse_as_of
+from singerlake.lake.replication import METHODS, Method
 from singerlake.store import Store, open_store
 
 Mode = Literal["append", "current", "last_run"]
@@ -26,8 +28,9 @@ class SqlRequest:
 
     `published` is the output of `singerlake project`, whose tables are views too. `metadata` names
     the columns about a record that every stream has. `as_of` leaves out what was committed later
-    than a time, a run or, of each stream, a sequence number. What may hold secrets is left out of
-    the text form.
+    than a time, a run or, of each stream, a sequence number. `replication_method` says how the tap
+    sends its streams, for `current`, and `run_outcomes` which runs may be the last one. What may
+    hold secrets is left out of the text form.
     """
 
     root: str | Path
@@ -35,6 +38,8 @@ class SqlRequest:
     mode: Mode = "append"
     numbers: Numbers = "double"
     as_of: AsOf | None = None
+    replication_method: Method | None = None
+    run_outcomes: tuple[str, ...] = COMPLETE
     metadata: tuple[str, ...] = USUAL_METADATA
     max_misfits: int | None = None
     storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -43,12 +48,16 @@ class SqlRequest:
     def __post_init__(self) -> None:
         _require("mode", [self.mode], MODES)
         _require("numbers", [self.numbers], get_args(Numbers))
+        _require("run_outcomes", self.run_outcomes, OUTCOMES)
+        if self.replication_method is not None:
+            _require("replication_method", [self.replication_method], METHODS)
         _require("metadata", self.metadata, METADATA)
 
     @property
     def extent(self) -> Extent:
         """Which commits of each stream are read."""
-        return Extent("last" if self.mode == "last_run" else "all", self.as_of)
+        runs: Runs = "last" if self.mode == "last_run" else "all"
+        return Extent(runs, self.as_of, self.run_outcomes)
 
     def lake(self) -> Lake:
         """Raises `BadLocation` and `NotALake`."""
@@ -67,6 +76,8 @@ def sql_request(root: str | Path, **options: Any) -> SqlRequest:
         options["metadata"] = USUAL_METADATA if metadata else ()
     elif metadata is not None:
         options["metadata"] = tuple(metadata)
+    if "run_outcomes" in options:
+        options["run_outcomes"] = tuple(options["run_outcomes"])
     if isinstance(as_of := options.get("as_of"), str):
         options["as_of"] = parse_as_of(as_of)
     given = {name: value for name, value in options.items() if value is not None}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,15 +10,16 @@ from functools import cached_property
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from singerlake.decode.activation import ActivationDecoder
 from singerlake.decode.arrow_type import arrow_schema
-from singerlake.decode.file import batches
 from singerlake.decode.stream import StreamBatches
 from singerlake.lake.log import Selection
+from singerlake.lake.replication import Current
+from singerlake.sql.activation import VERSION, activated_version
 from singerlake.sql.misfit import MISFITS
 from singerlake.sql.scans import Scans
 
-VERSION = "_version"
+logger = logging.getLogger("singerlake.sql")
+
 _ABOUT_ALL = frozenset({MISFITS, "_corrupt_record"})
 
 
@@ -25,14 +27,14 @@ _ABOUT_ALL = frozenset({MISFITS, "_corrupt_record"})
 class StreamSource:
     """The rows of one state of a stream; every scan decodes the columns that it needs.
 
-    With `activated_only`, rows of an older full-table version than the one that was last activated
-    are left out. With `whole_misfits`, a scan of `_misfits` decodes every column, so that it has
-    the misfits of all; otherwise it has those of the columns that are scanned.
+    With `decided`, only commits that hold current rows are read, and rows of an older full-table
+    version than the one in force are left out. With `whole_misfits`, a scan of `_misfits` decodes
+    every column, so that it has the misfits of all; otherwise it has those of the scanned columns.
     """
 
     rows: StreamBatches
     scans: Scans
-    activated_only: bool = False
+    decided: Current | None = None
     whole_misfits: bool = True
 
     @property
@@ -43,37 +45,40 @@ class StreamSource:
         return self.scans.guarded(self._batches(columns))
 
     def _batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        version = self.activated_version if self.activated_only else None
+        selection, version = self._in_force
+        rows = replace(self.rows, selection=selection)
         if version is None:
-            yield from self.scans.counted(self._decoded(columns))
+            yield from self.scans.counted(self._decoded(rows, columns))
             return
         keep = pc.field(VERSION).is_null() | (pc.field(VERSION) >= version)
-        for batch in self.scans.counted(self._decoded({*columns, VERSION})):
+        for batch in self.scans.counted(self._decoded(rows, {*columns, VERSION})):
             yield batch.filter(keep)
 
-    def _decoded(self, columns: Collection[str]) -> StreamBatches:
+    def _decoded(self, rows: StreamBatches, columns: Collection[str]) -> StreamBatches:
         whole = self.whole_misfits and not _ABOUT_ALL.isdisjoint(columns)
-        own = [name for name, _ in self.rows.wanted.columns if whole or name in columns]
-        about = [name for name in self.rows.wanted.metadata if name in columns]
-        return with_columns(self.rows, own, about)
+        own = [name for name, _ in rows.wanted.columns if whole or name in columns]
+        about = [name for name in rows.wanted.metadata if name in columns]
+        return with_columns(rows, own, about)
 
     @cached_property
-    def activated_version(self) -> int | None:
-        """The version that the newest ACTIVATE_VERSION message names; reads the stream once."""
-        rows = self.rows
-        # The message may stand in a file of another time or schema than the rows that it replaces.
-        selection = Selection(until=rows.selection.until)
-        schema = arrow_schema((), ("_sequence", "_position", VERSION))
-        found = batches(
-            rows.snapshot.store,
-            rows.snapshot.keys,
-            rows.snapshot.files(selection),
-            selection,
-            replace(rows.wanted, columns=(), metadata=tuple(schema.names)),
-            ActivationDecoder(schema),
-        )
-        places = [tuple(row.values()) for batch in found for row in batch.to_pylist()]
-        return max(places)[-1] if places else None
+    def _in_force(self) -> tuple[Selection, int | None]:
+        """The commits that count, and the full-table version that is in force.
+
+        Found at the first scan, for it reads the stream. A version that was activated says more
+        than that the stream is a full table, unless somebody has asked for a run or a full table.
+        """
+        decided = self.decided
+        if decided is None:
+            return self.rows.selection, None
+        whole = Selection(until=decided.selection.until)
+        version = activated_version(self.rows, whole) if self.rows.wanted.columns else None
+        if decided.warning and version is None:
+            logger.warning("%s", decided.warning)
+        if decided.selection.numbers is None or (version is not None and not decided.is_asked):
+            return whole, version
+        # A later run, which does not count, may have activated a version of its own.
+        ours = decided.selection
+        return ours, None if version is None else activated_version(self.rows, ours)
 
 
 def with_columns(

@@ -9,7 +9,10 @@ import duckdb
 from singerlake.decode.request import StreamRequest
 from singerlake.decode.stream import StreamBatches, read, take
 from singerlake.errors import ConfigError
-from singerlake.lake.extent import Extent, covered
+from singerlake.lake import Snapshot, replication
+from singerlake.lake.extent import covered
+from singerlake.lake.log import EVERYTHING
+from singerlake.lake.replication import Current
 from singerlake.sql.current import NEEDED, current, require_current
 from singerlake.sql.dataset import SourceDataset
 from singerlake.sql.misfit import MISFITS
@@ -38,25 +41,35 @@ def stream_table(
 ) -> StreamTable:
     """The table of a stream. Raises `UnknownStream`, `ConfigError` and `DamageError`."""
     asked = StreamRequest(tap_id, stream, numbers=request.numbers, max_misfits=request.max_misfits)
-    rows = _rows(store, asked, request.extent)
+    state = take(store, asked)
+    decided = _decided(state, request)
+    selection = covered(state, request.extent).selection if decided is None else EVERYTHING
+    rows = _rows(state, replace(asked, selection=selection))
     columns = [name for name, _ in rows.wanted.columns]
     own = {name.lower() for name in columns}
     # A property of the record hides the metadata column of its name.
     about = [name for name in request.metadata if name not in own]
     metadata = dict.fromkeys([*rows.wanted.metadata, *about])
     shown = (*columns, *metadata)
-    if request.mode != "current":
-        return StreamTable(StreamSource(with_columns(rows, columns, metadata), scans), shown)
+    if decided is None or not columns:  # the record of a bare stream is there as text
+        source = StreamSource(with_columns(rows, columns, metadata), scans, decided)
+        return StreamTable(source, shown)
     require_current(rows.merged, asked.keys)
     whole = with_columns(rows, columns, dict.fromkeys([*metadata, *NEEDED]))
-    source = StreamSource(whole, scans, activated_only=True, whole_misfits=MISFITS in shown)
+    source = StreamSource(whole, scans, decided, whole_misfits=MISFITS in shown)
     return StreamTable(source, shown, rows.merged.key_properties)
 
 
-def _rows(store: Store, asked: StreamRequest, extent: Extent) -> StreamBatches:
-    state = take(store, asked)
+def _decided(state: Snapshot, request: SqlRequest) -> Current | None:
+    """Which commits hold the current rows; None where that is not asked."""
+    if request.mode != "current":
+        return None
+    return replication.current(state, request.extent, request.replication_method)
+
+
+def _rows(state: Snapshot, asked: StreamRequest) -> StreamBatches:
     try:
-        return read(state, replace(asked, selection=covered(state, extent).selection))
+        return read(state, asked)
     except UnicodeEncodeError as error:
         raise ConfigError(
             f"stream {asked.stream!r} of {asked.tap!r} has a property {error.object!r}: half of a "
