@@ -25,9 +25,12 @@ class _Bookmark(msgspec.Struct):
 
 
 def last_of(text: str) -> str:
-    """Of a file with a state on each line, as targets write them, the last; else the same text."""
+    """Of a file with a state on each line, as targets write them, the last; else the same text.
+
+    Raises `ConfigError` for what is nested too deeply to be a state.
+    """
     lines = [line for line in text.splitlines() if line.strip()]
-    return lines[-1] if len(lines) > 1 and all(map(_is_object, lines)) else text
+    return lines[-1] if all(map(_is_object, lines)) and len(lines) > 1 else text
 
 
 def checked(state: Any) -> Any:
@@ -92,8 +95,10 @@ def _check_bookmarks(bookmarks: Any) -> None:
 def _is_object(line: str) -> bool:
     try:
         return isinstance(json.loads(line), dict)
-    except (ValueError, RecursionError):
+    except ValueError:
         return False
+    except RecursionError:
+        raise ConfigError(f"the state is nested too deeply: expected {_EXPECTED}") from None
 
 
 def _kind(value: object) -> str:

@@ -53,6 +53,11 @@ def test_of_a_state_on_each_line_the_last_counts() -> None:
         assert last_of(text) == text
 
 
+def test_a_state_without_end_is_an_error() -> None:
+    with pytest.raises(ConfigError, match="nested too deeply"):
+        last_of('{"singer_state": ' * 100_000 + "{}" + "}" * 100_000)
+
+
 @pytest.mark.parametrize("name", WRAPPED)
 def test_a_run_goes_on_where_a_wrapped_state_ends(name: str) -> None:
     root = new_root()
