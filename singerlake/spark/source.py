@@ -31,6 +31,7 @@ from singerlake.spark import plan, pushdown
 from singerlake.spark.files import FileReader
 from singerlake.spark.options import ReadOptions
 from singerlake.spark.spark_type import from_spark, to_spark
+from singerlake.spark.table_options import is_table, keeping, kept_in, user_options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -108,10 +109,11 @@ class SingerlakeSource(DataSource):
     """One stream of a lake. docs/spark.md lists the options."""
 
     def __init__(self, options: dict[str, str]) -> None:
+        given = user_options(options)
         # Before anything else: Spark pickles the source as it is after this.
-        read_options.storage_options({name.lower(): value for name, value in options.items()})
+        read_options.storage_options({name.lower(): value for name, value in given.items()})
         # The base class would keep them as `options`, and show them.
-        self._given = dict(options)
+        self._given, self._is_table = given, is_table(options)
         self._manifest = b""
         self._merged: MergedSchema | None = None
 
@@ -130,7 +132,14 @@ class SingerlakeSource(DataSource):
         stream = take(options.store(), options.request)
         self._merged = version_union.of_stream(stream, options.request)
         self._manifest = zlib.compress(document.encode(stream.manifest), 1)
-        return spark_schema(self._merged, options)
+        made = spark_schema(self._merged, options)
+        return keeping(made, self._given) if self._is_table else made
+
+    def _adopt(self, schema: spark_types.StructType) -> None:
+        """The options of a table, where its schema is all that Spark hands over."""
+        if not self._given and (kept := kept_in(schema)):
+            self._given = kept
+            self.schema()
 
     def snapshot(self, options: ReadOptions) -> Snapshot:
         """The state that the schema was made from; the newest where the user gave the schema."""
@@ -170,6 +179,7 @@ class SingerlakeSource(DataSource):
         )
 
     def reader(self, schema: spark_types.StructType) -> DataSourceReader:
+        self._adopt(schema)
         options = self.settings()
         # Spark refuses a reader that takes filters where the session hands none over.
         kind = FilteringReader if options.push_filters else LakeReader
@@ -178,6 +188,7 @@ class SingerlakeSource(DataSource):
     def streamReader(self, schema: spark_types.StructType) -> DataSourceStreamReader:  # noqa: N802
         from singerlake.spark.stream_source import LakeStreamReader
 
+        self._adopt(schema)
         options = self.settings()
         known = None if self._merged is None else frozenset(self._merged.hashes)
         return LakeStreamReader(options, self.wanted(schema, options), schema, known)

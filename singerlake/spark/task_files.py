@@ -70,7 +70,10 @@ def write_options(options: Mapping[str, str]) -> WriteOptions:
         )
     for name in ("path", "tap", "stream"):
         if not given.get(name):
-            raise ConfigError(f"writing to a lake needs the option {name}")
+            raise ConfigError(
+                f"writing to a lake needs the option {name}. Spark hands the options of a table to "
+                'reads only: in the place of INSERT INTO, use df.write.format("singerlake")'
+            )
     key_names.escape(given["tap"])
     key_names.escape(given["stream"])
     return WriteOptions(
