@@ -24,6 +24,9 @@ from singerlake.lake import Lake, Run
 from singerlake.lake.runs import marking
 
 LIMIT = 20
+SHORT = 80
+"""Characters of a reason that a table shows; --json has it whole."""
+
 STYLES = {"complete": "green", "ended": "yellow", "open": "cyan"}
 """The other outcomes are red."""
 
@@ -109,12 +112,14 @@ def _print(found: Sequence[Run]) -> None:
         say("No runs.")
         return
     numbers = ("duration", "records", "streams")
+    why = ("why",) if any(run.reason for run in found) else ()
     made = table(
         "begun (UTC)",
         "outcome",
         *numbers,
         "tap",
         "run",
+        *why,
         numbers=numbers,
         fixed=("begun (UTC)", "outcome"),
     )
@@ -128,8 +133,9 @@ def _print(found: Sequence[Run]) -> None:
             number(len(run.streams)),
             shown(run.tap_id),
             shown(run.run_id),
+            *(shown(run.reason[:SHORT]) for _ in why),
         )
-    print_table(made, drop=("streams", "duration", "records"))
+    print_table(made, drop=("why", "streams", "duration", "records"))
 
 
 def _duration(span: timedelta) -> str:
@@ -146,6 +152,7 @@ def _as_json(run: Run) -> dict[str, Any]:
         "run_id": run.run_id,
         "writer_id": run.writer_id,
         "outcome": run.outcome,
+        "reason": run.reason,
         "begun": run.begun,
         "ended": run.ended,
         "seconds": run.duration.total_seconds(),

@@ -38,6 +38,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     begun: Moment
     ended: Moment
     outcome: Outcome
+    reason: str = ""
     exit_code: int | None = None
     streams: dict[str, RunStream] = {}
     mark: Mark | None = None
@@ -135,6 +136,7 @@ def row_of(run: RunDocument, number: int) -> Row:
         begun=run.begun,
         ended=run.ended,
         outcome=run.outcome,
+        reason=run.reason,
         exit_code=run.exit_code,
         streams=streams,
         mark=run.mark,

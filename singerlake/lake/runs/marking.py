@@ -61,6 +61,7 @@ def _document(
         changed = msgspec.structs.replace(
             run,
             outcome=outcome,
+            reason=reason or "marked by hand",
             mark=Mark(id=unique, by=by, at=clock.now(), before=run.outcome, reason=reason),
         )
         try:

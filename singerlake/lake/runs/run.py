@@ -36,6 +36,7 @@ class Run:
     ended: datetime
     outcome: SeenOutcome
     streams: Mapping[str, RunStream]
+    reason: str = ""
     exit_code: int | None = None
     number: int = 0
     document: str = ""
@@ -68,6 +69,7 @@ def of_row(tap_id: str, row: Row) -> Run:
         ended=row.ended,
         outcome=row.outcome,
         streams=row.streams,
+        reason=row.reason,
         exit_code=row.exit_code,
         number=row.number,
         document=row.document,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from itertools import count
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +15,7 @@ from singerlake.format.run import RunDocument
 from singerlake.lake import Lake, open_on
 from singerlake.lake.runs import documents, end
 from singerlake.lake.runs import log as logs
-from singerlake.store import Counting, Store
+from singerlake.store import Counting, Store, open_store
 from tests.lake.faulty_store import (
     At,
     BestEffort,
@@ -28,6 +29,7 @@ from tests.lake.faulty_store import (
 )
 from tests.lake.landing import EPOCH, QUICK, TAP, copy_of, new_store
 from tests.lake.runs.made import RUNS, made
+from tests.servers import S3Server
 
 LOG_REPLACE = At("replace", "_runs/log.json")
 LOG_CREATE = At("create", "_runs/log.json")
@@ -166,8 +168,18 @@ def test_two_processes_with_one_run_id_are_two_runs() -> None:
     assert [(run.run_id, run.writer_id) for run in seen] == [("same", "a"), ("same", "b")]
 
 
-def test_many_runs_that_end_at_once_have_a_row_each() -> None:
-    store = new_store()
+@pytest.fixture(params=["memory", "folder", "s3"])
+def any_store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    if request.param == "memory":
+        return new_store()
+    if request.param == "folder":
+        return open_store(str(tmp_path))
+    server: S3Server = request.getfixturevalue("seaweedfs")
+    return open_store(f"s3://{server.new_bucket()}/lake", server.storage_options())
+
+
+def test_many_runs_that_end_at_once_have_a_row_each(any_store: Store) -> None:
+    store = any_store
     runs = [made(number) for number in range(24)]
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(lambda run: end(store, run), runs))

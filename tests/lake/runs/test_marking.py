@@ -39,6 +39,7 @@ def test_the_document_and_the_last_row_say_it() -> None:
     assert run.mark is not None
     assert (run.outcome, run.mark.by, run.mark.before) == ("failed", "ann", "complete")
     assert outcome(store) == "failed"
+    assert open_on(store).tap(TAP).runs()[1].reason == "no"
     mark(store, TAP, NAME, "complete", by="ann")
     assert outcome(store) == "complete"
     assert [run.number for run in open_on(store).tap(TAP).runs()] == [1, 5, 3]
