@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from singerlake.lake import Lake, Run, newest_complete, open_lake
+from singerlake.lake import Run, open_lake
+from singerlake.lake.extent import Extent, covered
 from tests.target.driving import TAP_ID, record, schema, state
 
 QUICK = {"max_file_records": 3, "commit_interval_seconds": 0.05}
@@ -45,19 +45,10 @@ def runs_of(root: Path) -> list[Run]:
 
 
 def rows_of(root: Path, stream: str) -> list[int]:
-    """The rows of a full table: those of its newest complete run."""
-    lake = open_lake(root)
-    run = newest_complete(lake.tap(TAP_ID).runs(), stream)
-    return [] if run is None else _rows(lake, run, stream)
-
-
-def _rows(lake: Lake, run: Run, stream: str) -> list[int]:
-    snapshot = lake.stream(TAP_ID, stream).snapshot()
-    ours = [file for file in snapshot.files() if (file.run_id, file.writer_id) == run.identity]
-    assert sum(file.records for file in ours) == run.streams[stream].records
-    if ours:
-        assert ours[0].sequence == run.streams[stream].first_sequence
-        assert ours[-1].sequence == run.streams[stream].last_sequence
-    blocks = [b"".join(snapshot.blocks(file)) for file in ours]
-    lines = [line for block in blocks for line in block.splitlines() if b'"RECORD"' in line]
-    return [json.loads(line)["record"]["id"] for line in lines]
+    """The rows of a full table as they are now: those of its newest complete run."""
+    snapshot = open_lake(root).stream(TAP_ID, stream).snapshot()
+    found = covered(snapshot, Extent(runs="last"))
+    rows = [int(record["id"]) for record in snapshot.records(found.selection)]
+    assert found.run is not None
+    assert len(rows) == found.run.streams[stream].records
+    return rows
