@@ -135,7 +135,7 @@ def _a_log_that_goes_on(postgres: Postgres) -> Iterator[None]:
 
 @pytest.mark.parametrize(
     ("package", "method"),
-    [(PIPELINEWISE, "LOG_BASED"), (PIPELINEWISE, "FULL_TABLE")],
+    [(PIPELINEWISE, "LOG_BASED"), (PIPELINEWISE, "FULL_TABLE"), (MELTANOLABS, "FULL_TABLE")],
 )
 def test_current_is_the_source(
     postgres: Postgres, spark: SparkSession, tmp_path: Path, package: str, method: str
