@@ -38,6 +38,7 @@ class Pipeline:
         self._commands = list(tap), list(target)
         self._environment = dict(environment)
         self._state = state
+        self._lost_state: OSError | None = None
         self._signals: list[int] = []
         self._tap: subprocess.Popen[bytes] | None = None
         self._target: subprocess.Popen[bytes] | None = None
@@ -59,6 +60,11 @@ class Pipeline:
                 report.write(b"%d\n" % code)
             watcher.join()
             keeper.join()
+        if self._lost_state is not None:
+            raise ConfigError(
+                f"the STATE cannot be written to {self._state} ({self._lost_state.strerror}); its "
+                "records are committed. Make room there, or name another file, and run again"
+            )
         return _as_shells_have_it(target.returncode) or _as_shells_have_it(code)
 
     def _start(self, read: int) -> tuple[subprocess.Popen[bytes], subprocess.Popen[bytes]]:
@@ -103,9 +109,10 @@ class Pipeline:
             return
         with target.stdout as states:
             for line in _lines(states):
-                temporary = self._state.with_name(f".{self._state.name}.{uuid.uuid4().hex}")
-                temporary.write_bytes(line)
-                temporary.replace(self._state)
+                try:
+                    _replace(self._state, line)
+                except OSError as error:
+                    self._lost_state = error
 
     @contextlib.contextmanager
     def _signals_forwarded(self) -> Iterator[None]:
@@ -125,6 +132,15 @@ class Pipeline:
         for process in (self._target, self._tap):
             if process is not None:
                 _send(process, number)
+
+
+def _replace(file: Path, content: bytes) -> None:
+    temporary = file.with_name(f".{file.name}.{uuid.uuid4().hex}")
+    try:
+        temporary.write_bytes(content)
+        temporary.replace(file)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def _lines(states: IO[bytes]) -> Iterator[bytes]:

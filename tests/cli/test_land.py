@@ -46,6 +46,14 @@ def test_the_newest_state_is_in_the_file(tmp_path: Path) -> None:
     assert (made.outcome, made.exit_code, made.records) == ("complete", 0, 1)
 
 
+def test_a_state_that_cannot_be_kept_is_an_error(tmp_path: Path) -> None:
+    lines, state = tmp_path / "lines", tmp_path / "no such folder" / "state.json"
+    lines.write_text("".join(json.dumps(line) + "\n" for line in LINES))
+    result = run("land", tmp_path / "lake", "tap-x", "--state", state, "--", "cat", lines)
+    assert result.exit_code == 2
+    assert "the STATE cannot be written to" in " ".join(result.output.split())
+
+
 def test_storage_options_reach_the_target(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
