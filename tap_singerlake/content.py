@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
 
 import msgspec
+from singer_sdk.singerlib.json import deserialize_json
 
 from singerlake.errors import CorruptFile
 from singerlake.format import compression, message
@@ -57,3 +60,12 @@ def _content(snapshot: Snapshot, file: File, selection: Selection) -> Iterator[b
             return
     where = f"{snapshot.store.url}/{snapshot.keys.under(file.path)}"
     raise CorruptFile(f"{where}: expected a SCHEMA line, found an empty file")
+
+
+def parsed(line: bytes) -> dict[str, Any]:
+    """A stored message, with every number exact."""
+    try:
+        return deserialize_json(line)
+    except ValueError:
+        # Python makes no integer of more than 4300 digits.
+        return deserialize_json(line, parse_int=Decimal)

@@ -3,37 +3,93 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from singerlake.errors import ConfigError, StaleBookmark
 from singerlake.format.manifest import File
 from singerlake.format.nearest import did_you_mean
 from singerlake.lake import Bookmark, Selection, Snapshot, schemas
+from singerlake.lake.extent import covered
 from tap_singerlake.settings import WORDS, Window
 
 MOST_STREAMS = 5
 """How many streams an error tells of."""
 
 
-def bookmark(snapshot: Snapshot, file: File) -> dict[str, Any]:
-    """Where a run stands after this file, as its STATE has it."""
-    return asdict(snapshot.bookmark(file))
+@dataclass(frozen=True)
+class Replay:
+    """What to replay. `reach` is the last number up to which nothing is left out for an end time,
+    None without one: the bookmark stays there. So `again` files behind it, of which some records
+    are given now, come again. `runs` are the runs that were asked for, if any: a bookmark among
+    their commits means nothing for others.
+    """
+
+    selection: Selection
+    runs: tuple[str, ...] = ()
+    reach: int | None = None
+    again: int = 0
+
+    def bookmark(self, snapshot: Snapshot, file: File) -> dict[str, Any]:
+        """Where a run stands after this file, as its STATE has it."""
+        ends = (file.sequence, self.selection.until, self.reach)
+        last = min(number for number in ends if number is not None)
+        place = Bookmark(snapshot.manifest.log_id, max(last, self.selection.since))
+        return asdict(place) | ({"runs": list(self.runs)} if self.runs else {})
+
+    def passes(self, file: File) -> bool:
+        """Whether the bookmark moves past this file."""
+        return self.reach is None or file.sequence <= self.reach
 
 
-def selection(snapshot: Snapshot, window: Window, state: Mapping[str, Any]) -> Selection:
+def replay(snapshot: Snapshot, window: Window, state: Mapping[str, Any]) -> Replay:
     """What to replay. Raises what makes the bookmark void."""
-    return Selection(
-        since=_since(snapshot, state),
+    found = covered(snapshot, window.extent)
+    runs: tuple[str, ...] = found.run.identity if found.run else ()
+    if isinstance(window.extent.runs, tuple):
+        runs = window.extent.runs
+    since = _since(snapshot, state, runs)
+    selection = replace(
+        found.selection,
+        since=since,
         start=window.start,
         end=window.end,
         schema_hashes=_hashes(snapshot, window),
     )
+    if window.end is None or snapshot.by_listing:
+        return Replay(selection, runs)
+    reach, again = _reach(snapshot, selection, window.end)
+    if "sequence" not in state:
+        return Replay(selection, runs, reach, again)
+    # A run that goes on from a bookmark gives each record once: what is behind `reach` waits.
+    ends = [number for number in (reach, selection.until) if number is not None]
+    return Replay(replace(selection, until=min(ends)), runs, reach)
 
 
-def _since(snapshot: Snapshot, state: Mapping[str, Any]) -> int:
+def _reach(snapshot: Snapshot, selection: Selection, end: datetime) -> tuple[int, int]:
+    """The last number before the first commit that holds a record from the end time on; and how
+    many files behind it hold earlier records."""
+    reach, again = None, 0
+    for row in snapshot.commits(replace(selection, start=None, end=None)):
+        if reach is None and row.records and row.last >= end:
+            reach = row.lowest_sequence - 1
+        again += reach is not None and row.first < end
+    return (snapshot.manifest.last_sequence if reach is None else reach), again
+
+
+def _since(snapshot: Snapshot, state: Mapping[str, Any], runs: tuple[str, ...]) -> int:
     if "sequence" not in state:
         return 0
+    held = tuple(state.get("runs") or ())
+    if runs and held != runs:
+        return 0  # of other runs; these were not given yet
+    if held and not runs:
+        raise StaleBookmark(
+            f"stream {snapshot.keys.stream!r}: the bookmark is among the commits of the runs "
+            f"{', '.join(held)}, and all are asked for; read the stream whole once (Meltano: "
+            "--full-refresh), or set runs as before"
+        )
     if not isinstance(state["sequence"], int):
         raise StaleBookmark(
             f"stream {snapshot.keys.stream!r}: the bookmark is at {state['sequence']!r}, which is "

@@ -11,6 +11,7 @@ from singer_sdk import typing as th
 
 from singerlake.errors import ConfigError
 from singerlake.format import times
+from singerlake.lake.extent import ALL, COMPLETE, Extent, parse_as_of
 
 SETTINGS: dict[str, Any] = th.PropertiesList(
     th.Property(
@@ -66,6 +67,36 @@ SETTINGS: dict[str, Any] = th.PropertiesList(
         ),
     ),
     th.Property(
+        "runs",
+        th.CustomType(
+            {"type": ["string", "array", "null"], "items": {"type": "string"}},
+        ),
+        default="all",
+        title="Runs",
+        description=(
+            "`all`; `last`: what the newest complete run of each stream committed; or run ids "
+            "(`singerlake runs` lists them)."
+        ),
+    ),
+    th.Property(
+        "run_outcomes",
+        th.ArrayType(th.StringType),
+        title="Run outcomes",
+        description=(
+            "How a run may have ended that `runs: last` takes: `complete` if unset, else some of "
+            "`complete`, `ended`, `failed`, `stopped`, `open`, `lost`."
+        ),
+    ),
+    th.Property(
+        "as_of",
+        th.StringType,
+        title="As of",
+        description=(
+            "Replays the streams as they were: without what was committed after this time, this "
+            "run (a run id), or this sequence number."
+        ),
+    ),
+    th.Property(
         "streams",
         th.ArrayType(th.StringType),
         title="Streams",
@@ -80,7 +111,8 @@ WORDS = frozenset({"all", "merged", "latest"})
 
 @dataclass(frozen=True)
 class Window:
-    """Which records to replay, by the time they were extracted and by their schema version.
+    """Which records to replay, by the time they were extracted, by their schema version, and by
+    what committed them.
 
     `versions` is one of `WORDS`, or the hashes themselves.
     """
@@ -88,6 +120,7 @@ class Window:
     start: datetime | None
     end: datetime | None
     versions: str | frozenset[str]
+    extent: Extent = ALL
 
     @property
     def limits(self) -> list[str]:
@@ -113,7 +146,19 @@ def window(config: Mapping[str, Any]) -> Window:
     start, end = _moment(config, "start_time"), _moment(config, "end_time")
     if start is not None and end is not None and start >= end:
         raise ConfigError(f"start_time {start} is not before end_time {end}: nothing would match")
-    return Window(start, end, _versions(config.get("schema_versions") or "all"))
+    versions = _versions(config.get("schema_versions") or "all")
+    return Window(start, end, versions, _extent(config))
+
+
+def _extent(config: Mapping[str, Any]) -> Extent:
+    """What the settings ask for by run and as of when; from the environment runs are a list."""
+    setting, as_of = config.get("runs") or "all", config.get("as_of")
+    runs = (setting,) if isinstance(setting, str) else tuple(setting)
+    if {"all", "last"} & set(runs) and len(runs) > 1:
+        raise ConfigError(f"runs is {list(runs)}: `all` and `last` stand alone, without run ids")
+    word: Any = runs[0] if runs[0] in ("all", "last") else runs
+    outcomes = tuple(config.get("run_outcomes") or COMPLETE)
+    return Extent(word, parse_as_of(str(as_of)) if as_of else None, outcomes)
 
 
 def _versions(setting: str | list[str]) -> str | frozenset[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Generator, Iterable, Iterator
-from decimal import Decimal
 from itertools import chain
 from typing import Any
 
@@ -21,12 +20,14 @@ from singerlake.format.manifest import File
 from singerlake.format.schema import Schema
 from singerlake.lake import Selection, Snapshot
 from singerlake.lake import Stream as LakeSource
+from singerlake.lake.log import EVERYTHING
 from singerlake.lake.snapshot import UNKNOWN
 from singerlake.plugin.exact_json import exact_json
 from tap_singerlake import content, plan, schema_line, selection
 from tap_singerlake.content import Opened
 from tap_singerlake.inputs import walkable
 from tap_singerlake.output import WholeLines
+from tap_singerlake.plan import Replay
 from tap_singerlake.settings import Window
 
 
@@ -46,6 +47,7 @@ class LakeStream(Stream):
         self.forced_replication_method = "INCREMENTAL"
         self._output, self._source, self._entry, self._window = output, source, entry, window
         self._plan: tuple[Snapshot, Iterator[Opened]] | None = None
+        self._replay = Replay(EVERYTHING)
         self._merged = b""
         self._emitted = ""
         self._built = 0
@@ -82,7 +84,7 @@ class LakeStream(Stream):
                         counter.increment()
                         yield record
                 if not snapshot.by_listing:
-                    self.stream_state.update(plan.bookmark(snapshot, file))
+                    self.stream_state.update(self._replay.bookmark(snapshot, file))
                     self.state_manager.is_flushed = False
                 if write_messages:
                     self._write_state_message()
@@ -110,7 +112,16 @@ class LakeStream(Stream):
                 )
             incremental = self.replication_method == "INCREMENTAL"
             state = self.stream_state if incremental else {}
-            chosen = plan.selection(snapshot, self._window, state)
+            self._replay = plan.replay(snapshot, self._window, state)
+            chosen = self._replay.selection
+            if self._replay.again:
+                self.logger.warning(
+                    "Of stream '%s', %d files hold records from before end_time and are behind "
+                    "later ones: the bookmark stays at %d, and a run from there gives them again",
+                    self.name,
+                    self._replay.again,
+                    self._replay.reach,
+                )
             files: Iterable[File] = snapshot.files(chosen)
             if incremental and not snapshot.by_listing and self._window.limits:
                 files = self._counting(snapshot, chosen, files)
@@ -124,10 +135,11 @@ class LakeStream(Stream):
         left_out, before = 0, chosen.since
         for file in files:
             yield file
-            left_out += plan.left_out(snapshot, self._window, before, file)
-            before = file.sequence
+            if self._replay.passes(file):
+                left_out += plan.left_out(snapshot, self._window, before, file)
+                before = file.sequence
         if left_out:
-            limits = self._window.limits
+            limits = [name for name in self._window.limits if name != "end_time"]
             # A start is set once and stays: what is older was never wanted.
             self.logger.log(
                 logging.INFO if limits == ["start_time"] else logging.WARNING,
@@ -200,7 +212,7 @@ class LakeStream(Stream):
                 self._check_max_record_limit(current_record_index=self._built)
                 self._built += 1
                 try:
-                    stored = _parsed(line)
+                    stored = content.parsed(line)
                     if not unchanged:
                         selection.take_out(stored["record"], mask, in_arrays)
                     if write_messages and unchanged:
@@ -279,12 +291,3 @@ def _mapped(stream_map: StreamMap, record: dict[str, Any]) -> dict[str, Any] | N
             f"stream {stream_map.stream_alias!r}: the settings that change records, such as "
             f"stream_maps, do not suit a record ({type(error).__name__})"
         ) from None
-
-
-def _parsed(line: bytes) -> dict[str, Any]:
-    """A stored message, with every number exact."""
-    try:
-        return deserialize_json(line)
-    except ValueError:
-        # Python makes no integer of more than 4300 digits.
-        return deserialize_json(line, parse_int=Decimal)

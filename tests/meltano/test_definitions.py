@@ -51,8 +51,8 @@ def test_defaults(plugin: tuple[dict[str, Any], dict[str, Any]]) -> None:
     }
     if defined.pop("tap_id") is not None:
         assert definition["name"] == "target-singerlake"
-    if "schema_versions" in defaults:  # a word stands for itself, or alone in a list
-        defaults["schema_versions"] = [defaults["schema_versions"]]
+    for name in {"runs", "schema_versions"} & defaults.keys():
+        defaults[name] = [defaults[name]]  # a word stands for itself, or alone in a list
     assert {name: value for name, value in defined.items() if value is not None} == defaults
 
 

@@ -25,8 +25,11 @@ from tests.tap.replay import (
 )
 
 OURS = {
+    "as_of",
     "end_time",
     "lake_root",
+    "run_outcomes",
+    "runs",
     "schema_versions",
     "start_time",
     "storage_options",

@@ -11,6 +11,8 @@ import pytest
 
 from singerlake.errors import ConfigError
 from singerlake.lake import Snapshot
+from singerlake.lake.vacuum import VacuumOptions, vacuum
+from singerlake.store import open_store
 from tests.tap.replay import (
     STREAM,
     TAP_ID,
@@ -23,6 +25,7 @@ from tests.tap.replay import (
     record,
     replay,
     schema,
+    stream_keys,
     time_of,
 )
 
@@ -173,14 +176,9 @@ def test_the_bookmark_counts_what_the_window_let_pass(versions: str) -> None:
 @pytest.mark.parametrize(
     ("settings", "told", "level"),
     [
-        ({"end_time": time_of(60)}, "1 committed files were left out, .* for end_time;", "WARNING"),
         ({"schema_versions": "latest"}, "1 .* for schema_versions;", "WARNING"),
         ({"start_time": time_of(3)}, "1 .* for start_time;", "INFO"),
-        (
-            {"start_time": time_of(2), "end_time": time_of(60)},
-            "2 .* for start_time, end_time;",
-            "WARNING",
-        ),
+        ({"start_time": time_of(2), "end_time": time_of(60)}, "", ""),
         ({"end_time": time_of(2)}, "", ""),
         ({"end_time": time_of(100)}, "", ""),
     ],
@@ -198,11 +196,30 @@ def test_what_the_bookmark_passes_over_is_told(
     assert all(re.search(told, row.getMessage()) for row in found)
 
 
-def test_a_file_that_the_end_cuts_is_told_as_left_out(
-    root: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    replay(config(root, end_time=time_of(5)))
-    assert "1 committed files were left out, whole or in part, for end_time" in caplog.text
+def test_a_file_that_the_end_cuts_comes_again(root: str, caplog: pytest.LogCaptureFixture) -> None:
+    first = replay(config(root, end_time=time_of(5)))
+    assert first.numbers() == list(range(5))
+    assert "1 files hold records from before end_time" in caplog.text
+    assert set(range(5)) <= set(replay(config(root), state=first.state).numbers())
+
+
+@pytest.mark.parametrize("merged", [False, True])
+def test_runs_with_ends_give_each_record_once(merged: bool) -> None:
+    """From bookmark to bookmark, whatever a vacuum has made one file of."""
+    root = new_root()
+    order = [0, 1, 2, 7, 3, 4, 5, 6, 8, 9]
+    land(root, *([OLD, record(number)] for number in order))
+    if merged:
+        vacuum(open_store(root), stream_keys(), VacuumOptions())
+    state = replay(config(root, end_time=time_of(0))).state
+    given = []
+    for end in (2, 5, 8, 9, 10):
+        printed = replay(config(root, end_time=time_of(end)), state=state)
+        assert all(number < end for number in printed.numbers())
+        given += printed.numbers()
+        state = printed.state or state
+    assert given == order
+    assert replay(config(root), state=state).numbers() == []
 
 
 def test_what_an_earlier_run_gave_is_not_told_as_left_out(
