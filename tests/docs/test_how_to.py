@@ -67,6 +67,21 @@ def test_the_queries_of_the_guide_to_sql(tmp_path: Path) -> None:
     assert (tmp_path / "issues.csv").read_text() == '"id","state"\n1,"open"\n'
 
 
+@pytest.mark.slow
+def test_from_raw_to_tables(tmp_path: Path) -> None:
+    """On the lake of `singerlake demo`, whose orders have what the page asks for."""
+    lake = open_lake(tmp_path / "lake", create=True)
+    shutil.rmtree(tmp_path / "lake")
+    run(f"singerlake demo {lake.store.url}", lake)
+    look, check_it, compared = (
+        run(f"cd {tmp_path}\n{script.partition('psql')[0]}", lake)
+        for script in blocks("how-to/raw-to-tables.md", "sh")
+    )
+    assert "published" in look
+    assert "count_star()" in check_it
+    assert "sum(total)" in compared
+
+
 @pytest.mark.skipif(
     shutil.which("jq") is None or sys.platform != "linux", reason="needs jq and GNU date"
 )
