@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
@@ -16,10 +16,12 @@ from singerlake.cli.name import shown
 from singerlake.cli.options import json_option
 from singerlake.cli.progress import progress
 from singerlake.cli.root import Root, root_arguments
+from singerlake.cli.storage_options import options_of_output
 from singerlake.errors import ConfigError
 from singerlake.lake import Lake, clock
 from singerlake.lake import check as run_check
 from singerlake.lake.scratch import temporary_folder
+from singerlake.store import Store, open_store
 
 if TYPE_CHECKING:
     from singerlake.site.build import Built
@@ -63,6 +65,13 @@ def page_options(command: Command) -> Command:
             help="Show the problems in FILE, which `singerlake check --json` printed.",
         ),
         click.option("--check", is_flag=True, help="Check the lake first: reads every file."),
+        click.option(
+            "--tables",
+            "outputs",
+            multiple=True,
+            metavar="URL",
+            help="Show the tables that `singerlake project` published there (repeatable).",
+        ),
     ):
         command = decorate(command)
     return command
@@ -86,6 +95,7 @@ def build(
     check_report: Path | None,
     title: str | None,
     address: str | None,
+    outputs: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Write the pages of the lake at ROOT to a folder.
@@ -105,7 +115,8 @@ def build(
 
     require_ours(out)  # before a check, which may take an hour
     found = root.lake()
-    built = _built(found, out, title, address, _checked(found, check, check_report))
+    checked = _checked(found, check, check_report)
+    built = _built(found, out, title, address, checked, _stores(root, outputs))
     index = out / "index.html"
     if as_json:
         print_json({**asdict(built), "index": index})
@@ -148,6 +159,7 @@ def serve(
     check_report: Path | None,
     title: str | None,
     address: str | None,
+    outputs: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Serve the pages of the lake at ROOT.
@@ -165,12 +177,12 @@ def serve(
     from singerlake.site.serve import LOOPBACK, Fresh, Server
 
     found = root.lake()
-    checked = _checked(found, check, None)
+    checked, stores = _checked(found, check, None), _stores(root, outputs)
     with temporary_folder() as folder:
 
         def rebuild() -> None:
             newest = checked if check_report is None else _checked(found, False, check_report)
-            _built(found, Path(folder), title, address, newest)
+            _built(found, Path(folder), title, address, newest, stores)
 
         rebuild()
         with Server(Path(folder), host, port, Fresh(rebuild, refresh)) as server:
@@ -188,8 +200,19 @@ def serve(
                 click.echo(err=True)
 
 
+def _stores(root: Root, outputs: tuple[str, ...]) -> list[Store]:
+    return [
+        open_store(url, options_of_output(root.url, root.options, url, None)) for url in outputs
+    ]
+
+
 def _built(
-    lake: Lake, out: Path, title: str | None, address: str | None, checked: Checked | None
+    lake: Lake,
+    out: Path,
+    title: str | None,
+    address: str | None,
+    checked: Checked | None,
+    outputs: Sequence[Store],
 ) -> Built:
     from singerlake.site.build import build as run_build
 
@@ -200,6 +223,7 @@ def _built(
             title=title or "",
             address=address or "",
             checked=checked,
+            outputs=outputs,
             progress=show,
         )
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from importlib.resources import files as package_files
 from pathlib import Path
@@ -20,9 +20,11 @@ from singerlake.site.properties import properties
 from singerlake.site.search_index import SearchIndex
 from singerlake.site.snippets import snippets
 from singerlake.site.survey import StreamFacts, survey
+from singerlake.site.tables import tables
 from singerlake.site.taps import TapFacts, taps
 from singerlake.site.totals import StreamRow, TapRow, Totals
 from singerlake.site.versions import compare
+from singerlake.store import Store
 
 STREAMS_A_PAGE = 200
 """A tap of more streams has several pages, each quick to open."""
@@ -61,17 +63,20 @@ def build(
     title: str = "",
     address: str = "",
     checked: Checked | None = None,
+    outputs: Sequence[Store] = (),
     progress: Progress = no_progress,
 ) -> Built:
     """Write the site of a lake to a folder, in place of the site that is there.
 
-    `address` is where readers of the pages find the lake, if not where it was opened.
+    `address` is where readers of the pages find the lake, if not where it was opened. `outputs` are
+    where projections of its streams are published.
     Raises `ConfigError` where the folder holds anything but a site.
     """
     address = address or lake.store.url
     title = title or address.rstrip("/").rpartition("/")[2] or address
     with folder.writing(out) as draft:
-        built = _Making(lake, draft, Pages(title, address, clock.now()), checked).write(progress)
+        pages = Pages(title, address, clock.now())
+        built = _Making(lake, draft, pages, checked, outputs).write(progress)
         draft.write(folder.MARK, folder.mark(**asdict(built)))
     return built
 
@@ -79,8 +84,16 @@ def build(
 class _Making:
     """One build: what has been seen so far, as the pages that come last need it."""
 
-    def __init__(self, lake: Lake, draft: Draft, pages: Pages, checked: Checked | None) -> None:
+    def __init__(
+        self,
+        lake: Lake,
+        draft: Draft,
+        pages: Pages,
+        checked: Checked | None,
+        outputs: Sequence[Store],
+    ) -> None:
         self._lake, self._draft, self._pages, self._checked = lake, draft, pages, checked
+        self._outputs = outputs
         self._index = SearchIndex()
         self._written = 0
         self._problems: dict[Place, list[Problem]] = defaultdict(list)
@@ -115,7 +128,8 @@ class _Making:
         )
 
     def _survey(self, tap: TapFacts, name: str) -> StreamFacts:
-        return survey(self._lake.stream(tap.tap_id, name), tap.entries[name])
+        facts = survey(self._lake.stream(tap.tap_id, name), tap.entries[name])
+        return replace(facts, tables=tables(self._outputs, tap.tap_id, name))
 
     def _tap(self, tap: TapFacts, surveys: Iterator[StreamFacts], steps: Steps) -> TapRow:
         """The pages of a tap and of its streams; `surveys` gives these next."""

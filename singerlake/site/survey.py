@@ -26,6 +26,7 @@ from singerlake.format.schema import Schema
 from singerlake.lake import Snapshot, Stream
 from singerlake.lake.arrivals import Arrivals, arrivals
 from singerlake.lake.provenance import committed_rows
+from singerlake.site.tables import TableFacts
 
 BUCKETS = 60
 """Bars of a chart: more would be thinner than a finger or an eye wants."""
@@ -91,6 +92,7 @@ class StreamFacts:
     days: Mapping[date, Day] = field(default_factory=dict)
     sizes: tuple[int, ...] = (0,) * len(SIZES)
     newest: tuple[File, ...] = ()
+    tables: tuple[TableFacts, ...] = ()
     problems: tuple[str, ...] = ()
 
     @property
