@@ -73,7 +73,7 @@ def test_the_last_run_is_the_newest_that_is_complete(after: Callable[[Store], No
     after(store)
     assert last(store) == [4, 5, 6]
     assert last(store, outcomes=("complete", "ended")) == [7]
-    assert last(store, outcomes=("complete", "lost", "open")) == [8] or after is not untouched
+    assert last(store, outcomes=("complete", "lost", "open")) == [8]
     assert read(store, Extent(runs=("one",))) == [1, 2, 3]
     assert read(store, Extent(runs=("three", "one"))) == [1, 2, 3, 7]
 
