@@ -124,7 +124,7 @@ def _read_log(store: Store, keys: StreamKeys) -> _Log:
     head = log.read_head(store, keys)
     try:
         return _behind(store, keys, head.manifest)
-    except CorruptDocument:
+    except (CorruptDocument, StaleSnapshot):
         now = log.read_head(store, keys)
         if now.version == head.version:
             raise
