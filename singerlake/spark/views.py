@@ -75,13 +75,14 @@ def read_current(
     fixed = {**_about_rows(options), "tap": tap, "stream": stream}
     fixed["until"] = _until(state, settings, decided)
     is_bare = not known and columns is None
-    activated = None if is_bare else _activated(spark, root, fixed)
+    numbers = decided.selection.numbers
+    ours = {} if numbers is None else {"sequences": numbers}
+    # A run that does not count may have activated a version of its own.
+    activated = None if is_bare else _activated(spark, root, {**fixed, **ours})
     if decided.warning and activated is None:
         logger.warning("%s", decided.warning)
-    if decided.selection.numbers is not None and (decided.is_asked or activated is None):
-        fixed["sequences"] = decided.selection.numbers
-        # A later run, which does not count, may have activated a version of its own.
-        activated = activated and _activated(spark, root, fixed)
+    if activated is None or decided.is_asked:  # a load may have taken several runs
+        fixed |= ours
     if is_bare:  # the record is there as text, in a column of its own
         bare = options_of(spark, **fixed, metadata=metadata)
         return load_counted(spark, root, bare, misfits) if misfits else load(spark, root, bare)
@@ -96,7 +97,11 @@ def read_current(
         columns=wanted,
         metadata=_with_needed(settings.metadata),
     )
-    rows = current(load(spark, root, read), key, activated)
+    rows = load(spark, root, read)
+    if activated is not None and decided.run is not None:
+        # Rows of a newer version than the one in force are of a load that has not ended.
+        rows = rows.where(f.col("_version").isNull() | (f.col("_version") <= activated))
+    rows = current(rows, key, activated)
     if misfits is not None:
         rows = observed(rows, misfits, shown)
     return rows.select(*map(_quoted, [*shown, *settings.metadata]))
@@ -172,6 +177,7 @@ def current(df: DataFrame, keys: Sequence[str], activated: int | None = None) ->
     `df` has the metadata columns `_sequence` and `_position`. Without keys, every row stays that
     is not deleted, and so does a row whose keys are all null. With `activated`, rows of an older
     `_version` are left out first: they belong to a full-table run that a newer one has replaced.
+    Without keys, rows of a newer one are left out too: nothing would replace the older ones.
 
     A key or a mark that does not fit its type is null, or lacks a part, and would make rows of
     different keys one: with the metadata column `_misfits` it is told apart by what was sent.
@@ -188,7 +194,8 @@ def current(df: DataFrame, keys: Sequence[str], activated: int | None = None) ->
         )
     _require_comparable(df.schema, keys)
     if activated is not None:
-        df = df.where(f.col("_version").isNull() | (f.col("_version") >= activated))
+        version = f.col("_version")
+        df = df.where(version.isNull() | (version >= activated if keys else version == activated))
     if keys:
         newest = Window.partitionBy(*_identity(df, keys)).orderBy(
             *(f.col(name).desc() for name in ORDER)

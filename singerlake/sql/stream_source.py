@@ -50,9 +50,17 @@ class StreamSource:
         if version is None:
             yield from self.scans.counted(self._decoded(rows, columns))
             return
-        keep = pc.field(VERSION).is_null() | (pc.field(VERSION) >= version)
+        keep = pc.field(VERSION).is_null() | self._is_in_force(version)
         for batch in self.scans.counted(self._decoded(rows, {*columns, VERSION})):
             yield batch.filter(keep)
+
+    def _is_in_force(self, version: int) -> pc.Expression:
+        """Rows of a newer version are of a load that has not ended: of a full table, and without a
+        key, they do not count yet."""
+        is_full_table = self.decided is not None and self.decided.run is not None
+        if is_full_table or not self.rows.merged.key_properties:
+            return pc.field(VERSION) == version
+        return pc.field(VERSION) >= version
 
     def _decoded(self, rows: StreamBatches, columns: Collection[str]) -> StreamBatches:
         whole = self.whole_misfits and not _ABOUT_ALL.isdisjoint(columns)
@@ -64,21 +72,21 @@ class StreamSource:
     def _in_force(self) -> tuple[Selection, int | None]:
         """The commits that count, and the full-table version that is in force.
 
-        Found at the first scan, for it reads the stream. A version that was activated says more
-        than that the stream is a full table, unless somebody has asked for a run or a full table.
+        Found at the first scan, for it reads the stream. A version that the run has activated says
+        more than its commits, for a load may have taken several runs, unless somebody has asked
+        for a run or a full table. What a run has activated that does not count is not in force.
         """
         decided = self.decided
         if decided is None:
             return self.rows.selection, None
-        whole = Selection(until=decided.selection.until)
-        version = activated_version(self.rows, whole) if self.rows.wanted.columns else None
+        version = None
+        if self.rows.wanted.columns:
+            version = activated_version(self.rows, decided.selection)
+        if version is not None and not decided.is_asked:
+            return Selection(until=decided.selection.until), version
         if decided.warning and version is None:
             logger.warning("%s", decided.warning)
-        if decided.selection.numbers is None or (version is not None and not decided.is_asked):
-            return whole, version
-        # A later run, which does not count, may have activated a version of its own.
-        ours = decided.selection
-        return ours, None if version is None else activated_version(self.rows, ours)
+        return decided.selection, version
 
 
 def with_columns(

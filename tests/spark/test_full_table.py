@@ -17,6 +17,7 @@ from singerlake.projection.document import Settings
 from singerlake.spark import read_current
 from singerlake.spark.project import Projection, project
 from singerlake.spark.read_published import read_published_arrow
+from singerlake.sql import query
 from singerlake.store import Store, open_store
 from tests.lake.landing import KEYS, STREAM, TAP, schema_line
 from tests.lake.merging import OPTIONS, purge_at_once
@@ -56,6 +57,47 @@ def test_rows_that_are_gone_at_the_source_are_gone(spark: SparkSession, tmp_path
     vacuum(store, KEYS, OPTIONS)
     purge_at_once(store)
     assert ids(spark, tmp_path, columns=["id"]) == [1, 3, 4]
+
+
+@pytest.mark.parametrize("keys", [[], ["id"]])
+def test_a_version_counts_once_its_load_is_whole(
+    spark: SparkSession, tmp_path: Path, keys: list[str]
+) -> None:
+    store = open_store(tmp_path)
+    schema = json.dumps(json.loads(schema_line()) | {"key_properties": keys}).encode()
+
+    def row(number: int, version: int) -> bytes:
+        message = {"type": "RECORD", "stream": STREAM, "record": {"id": number}}
+        return json.dumps(message | {"version": version}).encode()
+
+    def activate(version: int) -> bytes:
+        message = {"type": "ACTIVATE_VERSION", "stream": STREAM, "version": version}
+        return json.dumps(message).encode()
+
+    def load(run_id: str, *lines: bytes, outcome: Any = "complete") -> None:
+        run = Running(store, run_id, schema=schema)
+        for line in (schema, *lines):
+            run.writer.write(line)
+        run.sequences += [file.sequence for file in run.writer.commit()]
+        run.end(outcome, bookmark=False)
+
+    def current() -> list[int]:
+        select = f'select id from "{STREAM}" order by all'
+        by_sql = query(tmp_path, select, mode="current").table.column("id").to_pylist()
+        assert ids(spark, tmp_path) == by_sql
+        return by_sql
+
+    load("one", row(1, 10), row(2, 10), activate(10))
+    assert current() == [1, 2]
+    # A load that died, and another that had activated its version before it died.
+    load("died", row(1, 20), row(3, 20), outcome="ended")
+    assert current() == [1, 2]
+    load("died first", activate(30), row(4, 30), outcome="ended")
+    assert current() == [1, 2]
+    # A tap that goes on where it was: one version, sent by two runs.
+    load("half", row(1, 40), row(5, 40), outcome="ended")
+    load("other half", row(6, 40), activate(40))
+    assert current() == [1, 5, 6]
 
 
 def test_where_nobody_knows_it_is_as_before_with_a_warning(

@@ -71,6 +71,19 @@ def test_a_table_version_replaces_those_before(spark: SparkSession, tmp_path: Pa
     assert values() == ["whole"]
 
 
+def test_without_keys_a_version_counts_when_it_is_activated(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Nothing would replace the older rows: they would be there twice."""
+    schema = schema_line({"id": {"type": "integer"}}, keys=[])
+    land(tmp_path, [schema, record_line({"id": 1}, version=10), activate_line(10)])
+    land(tmp_path, [schema, record_line({"id": 1}, version=20)])
+    expected = [{"id": 1}]
+    assert rows(read_current(spark, tmp_path, TAP, STREAM)) == expected
+    by_sql = query(tmp_path, f"select id from {STREAM}", mode="current")
+    assert by_sql.table.to_pylist() == expected
+
+
 def test_without_keys_every_row_is_current(spark: SparkSession, tmp_path: Path) -> None:
     schema = schema_line({"id": {"type": "integer"}}, keys=[])
     land(tmp_path, [schema, record_line({"id": 1}), record_line({"id": 1})])
