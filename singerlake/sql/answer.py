@@ -18,6 +18,9 @@ from singerlake.sql.statement import explained, missing_view, named_views, requi
 ROWS = 10_000
 """Rows of a batch."""
 
+_INTERRUPTED = "interrupted"
+"""What DuckDB says, by errors of several kinds, where Ctrl+C stopped a query."""
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -69,6 +72,8 @@ def _ours(session: Session) -> Iterator[None]:
     except Exception as error:  # Arrow has several of its own for what fails in a scan
         if session.scans.failure is not None:
             raise session.scans.failure from None
+        if _INTERRUPTED in str(error).lower():
+            raise KeyboardInterrupt from None
         if not isinstance(error, duckdb.Error):
             raise
         missing = missing_view(error)

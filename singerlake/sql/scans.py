@@ -19,10 +19,11 @@ logger = logging.getLogger("singerlake.sql")
 
 @dataclass
 class Scans:
-    """The scans of one connection. DuckDB makes a text of an error of ours, so it is kept here."""
+    """The scans of one connection. DuckDB makes a text of an error of ours, or of an interrupt, so
+    they are kept here."""
 
     logs_misfits: bool = False
-    failure: SingerlakeError | None = None
+    failure: SingerlakeError | KeyboardInterrupt | None = None
     _tallies: list[tuple[StreamKeys, Tally]] = field(default_factory=list)
 
     def misfits(self) -> list[Misfit]:
@@ -51,9 +52,9 @@ class Scans:
                 logger.warning("stream %r of %r: %s: %s", keys.stream, keys.tap_id, tally, found)
 
     def guarded(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The batches; an error of ours is kept."""
+        """The batches; what ends them too early is kept."""
         try:
             yield from batches
-        except SingerlakeError as error:
+        except (SingerlakeError, KeyboardInterrupt) as error:
             self.failure = error
             raise

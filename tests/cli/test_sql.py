@@ -5,17 +5,27 @@ from __future__ import annotations
 import csv
 import io
 import json
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
+from singerlake import open_lake
 from singerlake.cli import main
 from singerlake.cli.sql import TABLE_ROWS
 from tests.cli.lake import EVIL_TAP, TAP, land, run, said, told
+from tests.servers import S3Server
 from tests.sql.test_published import publish
 
+SHOP_SCHEMA = (
+    b'{"type": "SCHEMA", "stream": "orders", "key_properties": ["id"], '
+    b'"schema": {"type": "object", "properties": {"id": {"type": "integer"}}}}'
+)
 PRICE = {"id": {"type": "integer"}, "price": {"type": "integer"}}
 
 
@@ -142,8 +152,6 @@ def test_hostile_names_reach_no_terminal(built: Path) -> None:
 
 
 def test_a_published_table(shop: Path, tmp_path: Path) -> None:
-    import pyarrow as pa
-
     publish(tmp_path / "out", "parquet", [{"id": 7}], id=pa.int64())
     query = "select id from published.things"
     assert told("sql", shop, query, "--published", tmp_path / "out")["rows"] == [{"id": 7}]
@@ -159,6 +167,33 @@ def test_a_screen_gets_a_page_of_rows(shop: Path, monkeypatch: pytest.MonkeyPatc
     assert len(result.stdout.splitlines()) == TABLE_ROWS + 1
     assert "--limit 0" in result.stderr
     assert len(said("sql", shop, query, "--limit", "0").splitlines()) == 1001
+
+
+def test_a_lake_and_its_tables_on_s3(moto_server: S3Server, tmp_path: Path) -> None:
+    bucket, options = f"s3://{moto_server.new_bucket()}", moto_server.storage_options()
+    with open_lake(f"{bucket}/lake", create=True, **options).writer(TAP) as writer:
+        for line in (SHOP_SCHEMA, b'{"type": "RECORD", "stream": "orders", "record": {"id": 7}}'):
+            writer.write(line)
+    publish(f"{bucket}/out", "parquet", [{"id": 7}], options, id=pa.int64())
+    given = ("--published", f"{bucket}/out", "--storage-options", json.dumps(options))
+    query = "select count(*) as n from orders join published.things using (id)"
+    assert told("sql", f"{bucket}/lake", query, *given)["rows"] == [{"n": 1}]
+    for wrong in ("selec 1", "from nothing", "select current_setting('s3_secret_access_key')"):
+        result = run("sql", f"{bucket}/lake", wrong, *given)
+        assert result.exit_code == 2
+        assert moto_server.secret not in result.output
+
+
+@pytest.mark.slow
+def test_an_interrupt_is_one(shop: Path) -> None:
+    query = "select sum(hash(a.range, b.range)) from range(3000000) a, range(3000000) b"
+    command = [sys.executable, "-m", "singerlake.cli", "sql", str(shop), query]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        time.sleep(6)
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=60)
+    assert process.returncode == 130, error
+    assert error.strip() == "Interrupted."
 
 
 def test_without_duckdb_it_says_what_to_install(

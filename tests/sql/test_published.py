@@ -36,9 +36,15 @@ SPARK_TYPES = {
 }
 
 
-def publish(out: Path, form: str, rows: list[dict[str, Any]], **kinds: pa.DataType) -> Path:
+def publish(
+    out: Path | str,
+    form: str,
+    rows: list[dict[str, Any]],
+    options: dict[str, Any] | None = None,
+    **kinds: pa.DataType,
+) -> str:
     """As a run of `project` would: one file, added to what is published."""
-    store, run_id = open_store(out), new_run_id(clock.now())
+    store, run_id = open_store(out, options), new_run_id(clock.now())
     schema = pa.schema(list(kinds.items()))
     file = io.BytesIO()
     sink = FORMATS[form].open(file, schema)
@@ -70,7 +76,7 @@ def publish(out: Path, form: str, rows: list[dict[str, Any]], **kinds: pa.DataTy
     )
     head = read_published_head(store, KEYS)
     put(store, KEYS, head, successor(head.published, made, appends=True, grace=timedelta(0)))
-    return out / KEYS.under(path)
+    return f"{out}/{KEYS.under(path)}"
 
 
 @pytest.fixture
@@ -112,6 +118,6 @@ def test_a_table_beside_its_stream(root: Path, tmp_path: Path) -> None:
 
 def test_a_file_that_is_gone_is_named(root: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    publish(out, "parquet", [{"id": 1}], id=pa.int64()).unlink()
+    Path(publish(out, "parquet", [{"id": 1}], id=pa.int64())).unlink()
     with pytest.raises(MissingFile, match="run the query again"):
         query(root, "from published.things", published=out)
