@@ -54,8 +54,12 @@ class Current:
 
 def replication(snapshot: Snapshot) -> Replication:
     """How the stream is sent: by the catalogue, by the newest complete run, or by its SCHEMA."""
-    found = _in_catalogue(snapshot) or _in_runs(snapshot) or _in_schema(snapshot)
-    return found or Replication(None)
+    if found := _in_catalogue(snapshot):
+        return found
+    by_runs, by_schema = _in_runs(snapshot), _in_schema(snapshot)
+    if by_runs and by_schema and by_runs.method != by_schema.method:
+        return Replication(None)  # a stream of changes must not be taken for a table that is empty
+    return by_runs or by_schema or Replication(None)
 
 
 def current(snapshot: Snapshot, extent: Extent, asked: Method | None = None) -> Current:
@@ -96,16 +100,21 @@ def _in_catalogue(snapshot: Snapshot) -> Replication | None:
 
 
 def _in_runs(snapshot: Snapshot) -> Replication | None:
+    """By whether STATEs hold a bookmark of it; where complete runs differ, nobody knows."""
     stream = snapshot.keys.stream
-    for run in reversed(history.logged(snapshot.store, snapshot.keys.tap_id)):
-        if run.outcome == "complete" and stream in run.streams:
-            held = run.streams[stream].bookmark
-            if held is None:
-                return None
-            method: Method = "incremental" if held else "full_table"
-            has = "a" if held else "no"
-            return Replication(method, f"the STATE of run {run.run_id} has {has} bookmark of it")
-    return None
+    runs = [
+        run
+        for run in history.logged(snapshot.store, snapshot.keys.tap_id)
+        if run.outcome == "complete" and stream in run.streams
+    ]
+    if not runs or runs[-1].streams[stream].bookmark is None:
+        return None
+    held = runs[-1].streams[stream].bookmark
+    if not held and any(run.streams[stream].bookmark for run in runs):
+        return None
+    has = "a" if held else "no"
+    why = f"the STATE of run {runs[-1].run_id} has {has} bookmark of it"
+    return Replication("incremental" if held else "full_table", why)
 
 
 def _in_schema(snapshot: Snapshot) -> Replication | None:

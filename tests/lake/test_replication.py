@@ -64,6 +64,23 @@ def test_a_tap_with_a_bookmark_sends_what_changed() -> None:
     assert rows(store, "full_table") == [10, 11]
 
 
+def test_where_runs_or_the_schema_contradict_each_other_nobody_knows() -> None:
+    """A run of changes that had nothing to send must not empty the table."""
+    store = two_runs(bookmark=True)
+    run = Running(store, "nothing new")
+    run.end(bookmark=False)
+    assert rows(store) == [0, 1, 10, 11]
+    assert "Set replication_method" in current_of(store).warning
+    line = json.loads(schema_line()) | {"bookmark_properties": ["id"]}
+    other = new_store()
+    for number in range(2):
+        run = Running(other, f"run-{number}", schema=json.dumps(line).encode())
+        run.commit([number])
+        run.end(bookmark=False)
+    assert rows(other) == [0, 1]
+    assert "Set replication_method" in current_of(other).warning
+
+
 def test_where_nobody_knows_a_warning_says_which_setting_decides() -> None:
     store = two_runs(bookmark=None)
     assert rows(store) == [0, 1, 10, 11]
