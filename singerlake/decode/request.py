@@ -29,6 +29,9 @@ ROW_COLUMNS = (
     "_misfits",
 )
 
+ENVELOPE_COLUMNS = ("_version", "_time_extracted")
+"""The metadata that a tap sends beside each record, so that it may not fit either."""
+
 METADATA = (*FILE_COLUMNS, *COMMIT_COLUMNS, *ROW_COLUMNS)
 STANDARD_METADATA = (*FILE_COLUMNS, "_position", "_time_extracted", "_version")
 """What `metadata` set to true adds."""

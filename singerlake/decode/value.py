@@ -19,7 +19,7 @@ import msgspec
 
 from singerlake.decode.json_text import MISFIT, elements, members
 from singerlake.format.record_type import Type
-from singerlake.format.times import TAP_TIME, offset_of, parse_time
+from singerlake.format.times import TAP_TIME, parse_time
 
 Converter = Callable[[bytes, "list[Misplaced]"], Any]
 
@@ -166,10 +166,11 @@ def day_of(words: str) -> date:
         raise ValueError(MISFIT)
     if found["hour"] is None:
         return date.fromisoformat(words)
-    local = parse_time(words) + offset_of(found["zone"])
-    if (local.hour, local.minute, local.second, local.microsecond) != (0, 0, 0, 0):
+    parse_time(words)  # raises where it is no moment
+    # By the digits: a fraction that is rounded to midnight would be lost.
+    if any((found[part] or "").strip("0") for part in ("hour", "minute", "second", "fraction")):
         raise ValueError(MISFIT)
-    return local.date()
+    return date.fromisoformat(found["day"])
 
 
 def _timestamp(text: bytes, misfits: list[Misplaced]) -> int:

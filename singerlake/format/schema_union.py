@@ -117,12 +117,17 @@ def _struct(parts: Sequence[Part]) -> dict[str, Any]:
     }
     wanted = [_required(part) for part in parts]
     required = [name for name in wanted[0] if all(name in names for names in wanted)]
-    closed = all(part.get("additionalProperties") is False for part in map(_resolved, parts))
+    closed = all(map(_is_closed, map(_resolved, parts)))
     return (
         {"properties": properties}
         | ({"required": required} if required else {})
         | ({"additionalProperties": False} if closed else {})
     )
+
+
+def _is_closed(schema: Mapping[str, Any]) -> bool:
+    """Whether an object has the named properties alone: a pattern names more, and is not merged."""
+    return schema.get("additionalProperties") is False and not schema.get("patternProperties")
 
 
 def _members(part: Part) -> dict[str, list[Part]]:

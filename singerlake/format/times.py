@@ -78,10 +78,10 @@ def parse_time(text: str) -> datetime:
         int(found["second"] or 0),
         tzinfo=timezone.utc,
     )
-    return moment + timedelta(microseconds=micros) - offset_of(found["zone"])
+    return moment + timedelta(microseconds=micros) - _offset_of(found["zone"])
 
 
-def offset_of(zone: str | None) -> timedelta:
+def _offset_of(zone: str | None) -> timedelta:
     if zone is None or zone in "Zz":
         return timedelta()
     hours, minutes = int(zone[1:3]), int(zone[3:].lstrip(":") or 0)

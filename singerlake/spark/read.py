@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation, SparkSession
 
-from singerlake.decode.request import METADATA, StreamRequest
+from singerlake.decode.request import StreamRequest
 from singerlake.decode.stream import take
 from singerlake.decode.version_union import Conflict, chosen, merge
 from singerlake.errors import ConfigError
@@ -99,8 +99,8 @@ def load_counted(
     """The same as `load`, with its misfits counted."""
     asked = parsed(root, given).metadata
     frame = load(spark, root, {**given, "metadata": _text(dict.fromkeys([*asked, MISFITS]))})
-    columns = [name for name in frame.columns if name not in METADATA]
-    frame = observed(frame, misfits, columns)
+    own = [name for name in frame.columns if name not in (*asked, MISFITS)]
+    frame = observed(frame, misfits, own, asked)
     return frame if MISFITS in asked else frame.drop(MISFITS)
 
 

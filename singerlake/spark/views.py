@@ -103,7 +103,7 @@ def read_current(
         rows = rows.where(f.col("_version").isNull() | (f.col("_version") <= activated))
     rows = current(rows, key, activated)
     if misfits is not None:
-        rows = observed(rows, misfits, shown)
+        rows = observed(rows, misfits, shown, settings.metadata)
     return rows.select(*map(_quoted, [*shown, *settings.metadata]))
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from singerlake.sql.connection import lock
 from singerlake.sql.misfit import Misfit
+from singerlake.sql.name import told_apart
 from singerlake.sql.request import SqlRequest
 from singerlake.sql.session import Session, open_session
 from singerlake.sql.statement import explained, missing_view, named_views, require_query
@@ -26,7 +27,9 @@ _INTERRUPTED = "interrupted"
 class Answer:
     """What a query answers, while it runs: the rows can be read once.
 
-    `types` are DuckDB's, by column. `misfits` are known once the last row has been read.
+    No two `columns` have the same name: a join may have an `id` of each side, and a row in JSON
+    holds a name once. `types` are DuckDB's, by column. `misfits` are known once the last row has
+    been read.
     """
 
     columns: tuple[str, ...]
@@ -37,12 +40,13 @@ class Answer:
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The rows. Raises `BadQuery`, and whatever reading a stream raises."""
         with _ours(self.session):
-            yield from self.relation.to_arrow_reader(ROWS)
+            for batch in self.relation.to_arrow_reader(ROWS):
+                yield batch.rename_columns(list(self.columns))
 
     def table(self) -> pa.Table:
         """All rows at once."""
         with _ours(self.session):
-            return self.relation.to_arrow_table()
+            return self.relation.to_arrow_table().rename_columns(list(self.columns))
 
     def misfits(self) -> list[Misfit]:
         return self.session.scans.misfits()
@@ -58,8 +62,8 @@ def answered(request: SqlRequest, text: str) -> Iterator[Answer]:
         lock(session.connection)
         with _ours(session):
             relation = session.connection.sql(text)
-        names, types = tuple(relation.columns), tuple(map(str, relation.types))
-        yield Answer(names, types, session, relation)
+        names, types = told_apart(relation.columns), tuple(map(str, relation.types))
+        yield Answer(tuple(names), types, session, relation)
     finally:
         session.close()
 

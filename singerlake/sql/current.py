@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import duckdb
 
@@ -22,35 +22,38 @@ _RANK = "_singerlake_rank"
 
 
 def current(
-    rows: duckdb.DuckDBPyRelation, keys: Sequence[str], shown: Sequence[str]
+    rows: duckdb.DuckDBPyRelation, names: Sequence[str], keys: Sequence[str], shown: Sequence[str]
 ) -> duckdb.DuckDBPyRelation:
     """The latest row for each key, by commit order, without those marked as deleted.
 
-    Without keys every row stays that is not deleted, and so does a row whose keys are all null. A
-    key or a mark that does not fit its type is null: it is told apart by what was sent.
+    `names` are the stream's own names of the columns: DuckDB renames those that differ from another
+    one in case alone. Without keys every row stays that is not deleted, and so does a row whose
+    keys are all null. A key or a mark that does not fit its type is null: it is told apart by what
+    was sent.
     """
-    names = rows.columns
+    columns = dict(zip(names, map(quoted, rows.columns), strict=True))
     if keys:
-        newest = ", ".join(f"{name} desc" for name in ORDER)
-        window = f"partition by {', '.join(_identity(keys))} order by {newest}"
+        newest = ", ".join(f"{columns[name]} desc" for name in ORDER)
+        window = f"partition by {', '.join(_identity(columns, keys))} order by {newest}"
         ranked = rows.select(f"*, row_number() over ({window}) as {_RANK}")
         rows = ranked.filter(f"{_RANK} = 1")
-    if DELETED_AT in names:
-        rows = rows.filter(f"{quoted(DELETED_AT)} is null and {_as_sent(DELETED_AT)} is null")
-    return rows.select(", ".join(map(quoted, shown)))
+    if DELETED_AT in columns:
+        mark = _as_sent(columns, DELETED_AT)
+        rows = rows.filter(f"{columns[DELETED_AT]} is null and {mark} is null")
+    return rows.select(", ".join(columns[name] for name in shown))
 
 
-def _identity(keys: Sequence[str]) -> list[str]:
+def _identity(columns: Mapping[str, str], keys: Sequence[str]) -> list[str]:
     """What two rows have in common if one replaces the other."""
-    parts = [part for key in keys for part in (quoted(key), _as_sent(key))]
+    parts = [part for key in keys for part in (columns[key], _as_sent(columns, key))]
     nameless = " and ".join(f"{part} is null" for part in parts)
-    place = ", ".join(f"{name}: {name}" for name in ORDER)
+    place = ", ".join(f"{name}: {columns[name]}" for name in ORDER)
     return [*parts, f"case when {nameless} then {{{place}}} end"]
 
 
-def _as_sent(name: str) -> str:
+def _as_sent(columns: Mapping[str, str], name: str) -> str:
     """The text of a value that does not fit its type; null where it fits, or is not there."""
-    return f"{MISFITS}[{text(name)}]"
+    return f"{columns[MISFITS]}[{text(name)}]"
 
 
 def require_current(merged: MergedSchema, stream: StreamKeys) -> None:

@@ -21,15 +21,22 @@ def text(value: str) -> str:
 
 def distinct(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
     """A name in SQL for each name: its own, or where that is taken, with `_1`, `_2` … behind it."""
+    given = list(names)
+    # DuckDB's names are UTF-8, and end at a NUL.
+    texts = [n.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0") for n in given]
+    return dict(zip(given, told_apart(texts, taken), strict=True))
+
+
+def told_apart(names: Iterable[str], taken: Iterable[str] = ()) -> list[str]:
+    """The names, with `_1`, `_2` … behind those that are taken: as DuckDB does, regardless of
+    case."""
     used = {name.lower() for name in taken}
-    found: dict[str, str] = {}
+    found: list[str] = []
     for name in names:
-        # DuckDB's names are UTF-8, and end at a NUL.
-        base = name.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
-        made, number = base, 0
+        made, number = name, 0
         while made.lower() in used:
             number += 1
-            made = f"{base}_{number}"
+            made = f"{name}_{number}"
         used.add(made.lower())
-        found[name] = made
+        found.append(made)
     return found

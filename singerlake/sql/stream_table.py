@@ -33,7 +33,9 @@ class StreamTable:
 
     def relation(self, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
         rows = connection.from_arrow(SourceDataset(self.source))
-        return rows if self.keys is None else current(rows, self.keys, self.shown)
+        if self.keys is None:
+            return rows
+        return current(rows, self.source.schema.names, self.keys, self.shown)
 
 
 def stream_table(

@@ -73,6 +73,15 @@ def test_formats_for_programs(shop: Path) -> None:
     assert none.splitlines() == ['"id"']
 
 
+def test_columns_of_the_same_name_are_all_there(shop: Path) -> None:
+    query = "select a.id, b.id, a.id + 5 as ID from orders a join orders b using (id) where id = 1"
+    assert told("sql", shop, query)["rows"] == [{"id": 1, "id_1": 1, "ID_2": 6}]
+    (line,) = said("sql", shop, query, "--format", "jsonl").splitlines()
+    assert json.loads(line) == {"id": 1, "id_1": 1, "ID_2": 6}
+    text = said("sql", shop, query, "--format", "csv")
+    assert text.splitlines() == ['"id","id_1","ID_2"', "1,1,6"]
+
+
 def test_decimals_keep_their_digits_and_no_number_is_lost(shop: Path) -> None:
     query = "select 12345678901234567.10::decimal(38,2) d, 'nan'::double n, sum(id)*10^30::hugeint"
     (line,) = said("sql", shop, query + " from orders", "--format", "jsonl").splitlines()

@@ -80,6 +80,8 @@ MOMENT = datetime(2026, 11, 16, 2, 54, 14, tzinfo=UTC)
         (types.DATE, '"2026-11-16"', date(2026, 11, 16)),
         (types.DATE, '"2026-11-16T00:00:00+02:00"', date(2026, 11, 16)),
         (types.DATE, '"2026-11-16T01:00:00Z"', ...),
+        (types.DATE, '"2026-11-15T23:59:59.9999999Z"', ...),
+        (types.DATE, '"2026-11-16T00:00:00.0000001Z"', ...),
         (types.DATE, "5", ...),
         (types.array(types.LONG), "[1,null,3]", [1, None, 3]),
         (types.array(types.LONG), "{}", ...),

@@ -148,6 +148,14 @@ def test_what_one_version_lacks_may_be_null_and_the_oldest_come_first() -> None:
     assert merged.key_properties == ["id"]
 
 
+def test_properties_that_a_pattern_names_are_allowed() -> None:
+    before = {"type": "object", "patternProperties": {"^x": {}}, "additionalProperties": False}
+    after = {**before, "properties": {"a": {"type": "string"}}}
+    validator = Draft7Validator(dict(union([Schema(before), Schema(after)]).schema))
+    for record in ({"x1": 5}, {"a": "b", "x2": None}):
+        validator.validate(record)
+
+
 def test_one_version_stays_as_it_is() -> None:
     schema = Schema({"properties": {"x": {"type": "integer", "x-own": 1}}, "$comment": "!"})
     assert union([schema, schema]) == schema

@@ -157,6 +157,11 @@ def test_a_read_counts_its_misfits(spark: SparkSession, tmp_path: Path) -> None:
     assert df.columns == ["id", "total", "lines"]
     assert df.count() == 3
     assert counted(misfits) == {"total": 2, "lines": 1}
+    about = Observation("misfits of metadata")
+    odd = tmp_path / "odd"
+    land(odd, [*orders(), record_line({"id": 4, "total": 1}, version=2**70)])
+    assert read_stream(spark, odd, TAP, STREAM, metadata=True, misfits=about).count() == 1
+    assert counted(about) == {"_version": 1}
     land(tmp_path, orders('{"id":1,"total":1}'))
     of_current = Observation("misfits of current rows")
     df = read_current(spark, tmp_path, TAP, STREAM, misfits=of_current)

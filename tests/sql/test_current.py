@@ -83,6 +83,15 @@ def test_keys_past_what_a_double_holds_are_exact(tmp_path: Path) -> None:
     assert rows(tmp_path, "count(*)") == [(2,)]
 
 
+def test_columns_that_differ_in_case_alone_are_told_apart(tmp_path: Path) -> None:
+    """DuckDB takes `Id` for `id`, and a property for the metadata column that orders the rows."""
+    names = ("Id", "id", "_Version", "_sdc_Deleted_at")
+    schema = schema_line({name: {"type": "integer"} for name in names})
+    for values in [(1, 7, 9, 5), (1, 8, 8, 6), (2, 8, 7, 7)]:
+        land(tmp_path, [schema, record_line(dict(zip(names, values, strict=True)))])
+    assert rows(tmp_path, "Id, id_1, _Version, _sequence") == [(1, 7, 9, 1), (2, 8, 7, 3)]
+
+
 @pytest.mark.parametrize(
     ("properties", "keys", "expected"),
     [
