@@ -4,32 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from singerlake.errors import AlreadyExists, CorruptDocument, NotFound, OutcomeUnknown
+from singerlake.errors import CorruptDocument, NotFound
 from singerlake.format import run as runs
 from singerlake.format import run_keys, times
 from singerlake.format.run import RunDocument
 from singerlake.format.run_keys import RunKeys
 from singerlake.format.run_log import RunLog
+from singerlake.lake.commit import create_anew
 from singerlake.lake.parallel import in_parallel
 from singerlake.store import Store
 
 
 def create(store: Store, keys: RunKeys, run: RunDocument) -> None:
     """Write a run's document, which nobody else writes: what lies there is ours."""
-    key, data = keys.under(run.name), runs.encode(run)
-    try:
-        store.create(key, data)
-    except (AlreadyExists, OutcomeUnknown):
-        # Only the answer was lost.
-        if not _holds(store, key, data):
-            raise
-
-
-def _holds(store: Store, key: str, data: bytes) -> bool:
-    try:
-        return store.read(key).data == data
-    except NotFound:
-        return False
+    create_anew(store, keys.under(run.name), runs.encode(run))
 
 
 def read(store: Store, keys: RunKeys, name: str) -> tuple[RunDocument, str]:
