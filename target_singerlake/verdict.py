@@ -16,8 +16,11 @@ from singerlake.errors import InputError, SingerlakeError
 from singerlake.format.run import Outcome
 from target_singerlake.tap_exit import TapExit
 
-_DESCRIBE = frozenset({"last_replication_method", "replication_method", "version"})
-"""Fields of a bookmark that say how a stream is read, and not from where."""
+_DESCRIBE = frozenset(
+    {"context", "last_replication_method", "partitions", "replication_method", "version"}
+)
+"""Fields of a bookmark that say how a stream is read, and not from where. The SDK has a bookmark
+for each parent of a stream, in `partitions`; `context` says which parent."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,10 @@ def of_end(state: bytes | None, covered: bool, tap: TapExit, without_state: bool
         return Verdict("ended", "no STATE came: nothing shows that the tap had finished")
     if not covered:
         return Verdict("ended", "messages came after the last STATE")
-    if syncing := _parsed(state).get("currently_syncing"):
+    told = _parsed(state)
+    if told is None:
+        return Verdict("ended", "the last STATE cannot be read: nothing shows what it covers")
+    if syncing := told.get("currently_syncing"):
         return Verdict("ended", f"the last STATE has currently_syncing: {str(syncing)[:100]}")
     return Verdict("complete")
 
@@ -74,15 +80,19 @@ def bookmarks(state: bytes | None, streams: Iterable[str]) -> dict[str, bool]:
 
     Some taps name a stream in the STATE as `<database>-<stream>`.
     """
-    held = _parsed(state).get("bookmarks")
+    held = (_parsed(state) or {}).get("bookmarks")
     if not isinstance(held, dict):
         return {}
-    found = {}
-    for stream in streams:
-        names = [stream] if stream in held else [n for n in held if n.endswith(f"-{stream}")]
-        if len(names) == 1:
-            found[stream] = _says_from_where(held[names[0]])
-    return found
+    known = set(streams)
+    names: dict[str, list[str]] = {}
+    for name in held:
+        ends = [stream for stream in known if name.endswith(f"-{stream}")]
+        if ends and name not in known:
+            names.setdefault(max(ends, key=len), []).append(name)
+    names |= {name: [name] for name in held if name in known}
+    return {
+        stream: _says_from_where(held[one[0]]) for stream, one in names.items() if len(one) == 1
+    }
 
 
 def _says_from_where(bookmark: Any) -> bool:
@@ -90,13 +100,18 @@ def _says_from_where(bookmark: Any) -> bool:
         return bookmark is not None
     if bookmark.get("last_replication_method") == "FULL_TABLE":
         return False
+    parts = bookmark.get("partitions")
+    if isinstance(parts, list) and any(map(_says_from_where, parts)):
+        return True
     told = [value for name, value in bookmark.items() if name not in _DESCRIBE]
     return any(value not in (None, {}, []) for value in told)
 
 
-def _parsed(state: bytes | None) -> dict[str, Any]:
+def _parsed(state: bytes | None) -> dict[str, Any] | None:
+    """The STATE; None where Python cannot read it, as where it is nested without end."""
     try:
-        value = json.loads(state or b"{}")
+        # Python makes no integer of more than 4300 digits.
+        value = json.loads(state or b"{}", parse_int=str)
     except (ValueError, RecursionError):
-        return {}
+        return None
     return value if isinstance(value, dict) else {}

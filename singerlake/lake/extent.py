@@ -105,25 +105,36 @@ def last_run(
     runs = history.logged(snapshot.store, snapshot.keys.tap_id)
     if not {"open", "lost"}.isdisjoint(outcomes):
         runs = history.with_unended(snapshot.store, snapshot.keys.tap_id)
-    named = [run for run in runs if snapshot.keys.stream in run.streams]
-    for run in reversed(named):
-        if run.outcome in outcomes and _had_ended(snapshot, run, until, moment):
+    named = history.of_stream(runs, snapshot.keys.stream)
+    newest = snapshot.manifest.last_sequence if until is None else until
+    for run, number in reversed(_with_last_numbers(snapshot, named)):
+        # A run may have ended since the snapshot was taken, which then has only some of it.
+        had_ended = moment is None or run.ended <= moment or _last_number(snapshot, run) > 0
+        if run.outcome in outcomes and number <= newest and had_ended:
             return run
-    newest = f"the newest is {named[-1].run_id} ({named[-1].outcome})" if named else "there is none"
+    found = f"the newest is {named[-1].run_id} ({named[-1].outcome})" if named else "there is none"
     raise ConfigError(
         f"{_where(snapshot)}: expected a run that is {' or '.join(outcomes)}, and of the runs that "
-        f"were sent the stream {newest}; `singerlake runs` lists them. A tap that sends no STATE "
+        f"were sent the stream {found}; `singerlake runs` lists them. A tap that sends no STATE "
         "needs the target's setting complete_without_state; `singerlake runs mark` corrects an "
         "outcome; or ask for a run by its id"
     )
 
 
-def _had_ended(snapshot: Snapshot, run: Run, until: int | None, moment: datetime | None) -> bool:
-    left, manifest = run.streams[snapshot.keys.stream], snapshot.manifest
-    if left.last_sequence and left.log_id == manifest.log_id:
-        # The run may have ended since the snapshot was taken, which then has only some of it.
-        return left.last_sequence <= (manifest.last_sequence if until is None else until)
-    return moment is None or run.ended <= moment
+def _with_last_numbers(snapshot: Snapshot, runs: Iterable[Run]) -> list[tuple[Run, int]]:
+    """Each run with its last number; a run that committed none comes after all before it."""
+    numbered, reached = [], 0
+    for run in runs:
+        last = _last_number(snapshot, run)
+        reached = max(reached, last)
+        numbered.append((run, last or reached))
+    return numbered
+
+
+def _last_number(snapshot: Snapshot, run: Run) -> int:
+    """The last number that the run committed in this log; 0 where it committed none."""
+    left = run.streams[snapshot.keys.stream]
+    return left.last_sequence if left.log_id == snapshot.manifest.log_id else 0
 
 
 def numbers_of(snapshot: Snapshot, runs: Iterable[Run]) -> tuple[tuple[int, int], ...]:
@@ -164,7 +175,8 @@ def _until(snapshot: Snapshot, as_of: AsOf | None) -> tuple[int | None, datetime
         moment = times.in_utc(as_of)
         return committed_until(snapshot, moment), moment
     if isinstance(as_of, str):
-        run = _named(snapshot, as_of)[-1]
+        named = _named(snapshot, as_of)
+        run = (history.of_stream(named, snapshot.keys.stream) or named)[-1]
         return _end_of(snapshot, run), run.ended
     row = next(snapshot.commits(Selection(since=as_of - 1, until=as_of)), None)
     return as_of, None if row is None else row.committed

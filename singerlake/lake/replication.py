@@ -66,11 +66,13 @@ def current(snapshot: Snapshot, extent: Extent, asked: Method | None = None) -> 
     """Which commits make up the current rows.
 
     `asked` is the method that somebody has set. Raises `ConfigError` where a full table is asked
-    for and no run of the stream is complete.
+    for and no run of the stream is complete, and `MissingManifest` where nothing knows runs.
     """
     whole = covered(snapshot, extent)
-    if extent.runs != "all" or snapshot.by_listing:
+    if extent.runs != "all":
         return Current(whole.selection, whole.run, is_asked=True)
+    if snapshot.by_listing and asked is None:
+        return Current(whole.selection, warning=_unlisted(snapshot))
     found = Replication(asked, "it is set") if asked else replication(snapshot)
     if found.method == "full_table":
         try:
@@ -102,11 +104,8 @@ def _in_catalogue(snapshot: Snapshot) -> Replication | None:
 def _in_runs(snapshot: Snapshot) -> Replication | None:
     """By whether STATEs hold a bookmark of it; where complete runs differ, nobody knows."""
     stream = snapshot.keys.stream
-    runs = [
-        run
-        for run in history.logged(snapshot.store, snapshot.keys.tap_id)
-        if run.outcome == "complete" and stream in run.streams
-    ]
+    logged = history.logged(snapshot.store, snapshot.keys.tap_id)
+    runs = [run for run in history.of_stream(logged, stream) if run.outcome == "complete"]
     if not runs or runs[-1].streams[stream].bookmark is None:
         return None
     held = runs[-1].streams[stream].bookmark
@@ -145,6 +144,14 @@ def _stale(snapshot: Snapshot, found: Replication, error: ConfigError) -> str:
     return (
         f"stream {snapshot.keys.stream!r} is a full table ({found.why}), and has no complete run: "
         f"all that was ever sent counts, also rows that are gone at the source ({error})"
+    )
+
+
+def _unlisted(snapshot: Snapshot) -> str:
+    return (
+        f"stream {snapshot.keys.stream!r}: its manifest is missing, and only the manifest knows "
+        "runs, so all that was ever sent counts, in an order that is a guess: run `singerlake "
+        "rebuild` first"
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from singerlake.errors import ConfigError
+from singerlake.errors import ConfigError, MissingManifest
 from singerlake.lake import Lake
 from singerlake.lake.extent import ALL, Extent
 from singerlake.lake.replication import Current, Method, current, replication
@@ -129,6 +129,16 @@ def test_a_full_table_that_is_empty_now_is_empty() -> None:
     store = two_runs(bookmark=False)
     land_run(store, "empty")
     assert rows(store, "full_table") == []
+
+
+def test_without_a_manifest_nobody_knows_runs() -> None:
+    store = two_runs(bookmark=False)
+    store.delete(KEYS.manifest)
+    assert sorted(rows(store)) == [0, 1, 10, 11]
+    assert "singerlake rebuild" in current_of(store).warning
+    assert current_of(store, "incremental").warning == ""
+    with pytest.raises(MissingManifest, match="singerlake rebuild"):
+        current_of(store, "full_table")
 
 
 def test_what_a_catalogue_may_hold_is_no_error() -> None:

@@ -206,8 +206,25 @@ def test_full_tables_hold_no_bookmark_whatever_the_tap_calls_them() -> None:
         "shop-public-hits": {"last_replication_method": "LOG_BASED", "lsn": 5},
         "sdk": {"starting_replication_value": None},
         "plain": "2026-01-01",
+        "whole-child": {"partitions": [{"context": {"parent": 1}}, {"context": {"parent": 2}}]},
+        "child": {"partitions": [{"context": {"parent": 1}, "replication_key_value": 5}]},
     }
     value = json.dumps({"bookmarks": held}).encode()
-    found = verdict.bookmarks(value, ["public-orders", "public-hits", "sdk", "plain", "other"])
-    assert found == {"public-orders": False, "public-hits": True, "sdk": False, "plain": True}
+    streams = ["public-orders", "public-hits", "sdk", "plain", "other", "whole-child", "child"]
+    assert verdict.bookmarks(value, streams) == {
+        "public-orders": False,
+        "public-hits": True,
+        "sdk": False,
+        "plain": True,
+        "whole-child": False,
+        "child": True,
+    }
     assert verdict.bookmarks(b"[]", ["a"]) == verdict.bookmarks(None, ["a"]) == {}
+    # The bookmark of another stream of the run is not that of a stream with a shorter name.
+    assert verdict.bookmarks(value, ["hits", "public-hits"]) == {"public-hits": True}
+
+
+@pytest.mark.parametrize("rest", [b"9" * 5000, b"[" * 99_999 + b"]" * 99_999])
+def test_a_state_that_python_cannot_read_shows_nothing_complete(rest: bytes) -> None:
+    value = b'{"currently_syncing": "orders", "more": %s}' % rest
+    assert verdict.of_end(value, True, TapExit(), False).outcome == "ended"

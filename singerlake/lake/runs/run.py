@@ -23,7 +23,8 @@ class Run:
 
     `outcome` is `complete`, `ended`, `failed` or `stopped` as the run's document says, and `open`
     or `lost` where the run left commits and no document. Then `begun` and `ended` are the times
-    of the first and the last commit, and `number`, the run's place in the log, is 0.
+    of the first and the last commit, and `number`, that of the run's row in the log, is 0. A
+    correction is a row of its own: `first_number` is that of the row before any correction.
 
     `streams` has every stream whose SCHEMA the run was sent. A stream without a record has the
     sequence numbers 0: a full table that is empty.
@@ -39,6 +40,7 @@ class Run:
     reason: str = ""
     exit_code: int | None = None
     number: int = 0
+    first_number: int = 0
     document: str = ""
     mark: Mark | None = None
 
@@ -60,7 +62,7 @@ class Run:
         return self.ended - self.begun
 
 
-def of_row(tap_id: str, row: Row) -> Run:
+def of_row(tap_id: str, row: Row, first_number: int = 0) -> Run:
     return Run(
         tap_id=tap_id,
         run_id=row.run_id,
@@ -72,6 +74,7 @@ def of_row(tap_id: str, row: Row) -> Run:
         reason=row.reason,
         exit_code=row.exit_code,
         number=row.number,
+        first_number=first_number or row.number,
         document=row.document,
         mark=row.mark,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -11,8 +11,8 @@ from singerlake.errors import UnknownTap
 from singerlake.format import manifest as manifests
 from singerlake.format.run import RunStream
 from singerlake.format.run_keys import RunKeys
-from singerlake.lake import Lake, Run, newest_complete, open_on
-from singerlake.lake.runs import documents, end
+from singerlake.lake import Lake, Run, clock, newest_complete, open_on
+from singerlake.lake.runs import documents, end, marking
 from singerlake.lake.writer import Writer
 from singerlake.store import Counting
 from tests.lake.landing import EPOCH, TAP, new_store, record_line, schema_line
@@ -103,6 +103,32 @@ def test_with_a_limit_old_commits_are_not_read(monkeypatch: pytest.MonkeyPatch) 
     assert [(run.run_id, run.outcome) for run in seen] == [("run-2", "complete"), ("open", "open")]
     # The log twice, the catalogue, the manifest, and no more than the newest segment.
     assert counting.counts["read"] <= 6
+
+
+def test_with_a_limit_a_correction_hides_no_newer_run() -> None:
+    lake = a_lake()
+    for number in range(5):
+        ended(lake, f"run-{number}", "orders")
+    marking.mark(lake.store, TAP, _runs(lake)[0].document, "failed", by="me")
+    every = outcomes(lake)
+    assert every[0] == ("run-0", "failed")
+    for limit in range(1, 6):
+        assert outcomes(lake, limit=limit) == every[-limit:]
+        assert [run.run_id for run in lake.tap(TAP).runs(limit=limit)] == [
+            run_id for run_id, _ in every[-limit:]
+        ]
+
+
+def test_with_a_limit_commits_of_older_runs_are_not_lost_ones() -> None:
+    lake = a_lake()
+    with pytest.MonkeyPatch.context() as patch:
+        # On a machine whose clock is ahead.
+        patch.setattr(clock, "now", lambda: datetime.now(timezone.utc) + timedelta(days=300))
+        ended(lake, "ahead", "orders")
+    for number in range(3):
+        ended(lake, f"run-{number}", "hits")
+    assert ("ahead", "complete") in outcomes(lake)
+    assert outcomes(lake, limit=2) == [("run-1", "complete"), ("run-2", "complete")]
 
 
 def test_the_newest_complete_run_of_a_stream() -> None:
