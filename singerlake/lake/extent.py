@@ -144,18 +144,31 @@ def numbers_of(snapshot: Snapshot, runs: Iterable[Run]) -> tuple[tuple[int, int]
     """
     stream = snapshot.keys.stream
     chosen = [run for run in runs if stream in run.streams and run.streams[stream].last_sequence]
-    wanted = {run.identity for run in chosen}
+    if not chosen:
+        return ()
+    bounds = _bounds(snapshot, chosen)
+    found = _numbers(snapshot, chosen, bounds)
+    files = sum(run.streams[stream].files for run in chosen)
+    if len(found) < files and bounds != Selection():
+        # Files that were adopted after an older manifest was put back have other numbers.
+        found = _numbers(snapshot, chosen, Selection())
     ranges: list[tuple[int, int]] = []
-    for row in snapshot.commits(_bounds(snapshot, chosen)) if chosen else ():
+    for number in found:
+        if ranges and ranges[-1][1] == number - 1:
+            ranges[-1] = (ranges[-1][0], number)
+        else:
+            ranges.append((number, number))
+    return tuple(ranges)
+
+
+def _numbers(snapshot: Snapshot, runs: Iterable[Run], bounds: Selection) -> list[int]:
+    wanted, numbers = {run.identity for run in runs}, []
+    for row in snapshot.commits(bounds):
         if row.merge is not None:
             raise _forgotten(snapshot, row, "run")
-        if (row.run_id, row.writer_id) not in wanted:
-            continue
-        if ranges and ranges[-1][1] == row.sequence - 1:
-            ranges[-1] = (ranges[-1][0], row.sequence)
-        else:
-            ranges.append((row.sequence, row.sequence))
-    return tuple(ranges)
+        if (row.run_id, row.writer_id) in wanted:
+            numbers.append(row.sequence)
+    return numbers
 
 
 def _bounds(snapshot: Snapshot, runs: Sequence[Run]) -> Selection:

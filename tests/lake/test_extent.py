@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from singerlake.errors import ConfigError, MissingManifest
 from singerlake.format.manifest import File
-from singerlake.lake import Lake, Selection, clock, rebuild
+from singerlake.lake import Lake, Selection, check, clock, rebuild
 from singerlake.lake.extent import Extent, committed_until, covered, parse_as_of
 from singerlake.lake.snapshot import Snapshot
 from singerlake.lake.vacuum import vacuum
@@ -99,6 +99,18 @@ def test_a_complete_run_without_a_record_is_an_empty_table() -> None:
     land_run(store, "two")
     assert last(store) == []
     assert read(store, Extent()) == [1, 2]
+
+
+def test_files_that_were_adopted_are_their_runs_whatever_numbers_they_have_now() -> None:
+    store = new_store()
+    land_run(store, "one", [1, 2], [3])
+    older = store.read(KEYS.manifest).data
+    land_run(store, "two", [4], [5])
+    store.replace(KEYS.manifest, older, store.read(KEYS.manifest).version)
+    land_run(store, "three", [9], outcome="ended")
+    check(store, fix=True)
+    assert [row.run_id for row in snapshot(store).commits()][2:] == ["three", "two", "two"]
+    assert last(store) == [4, 5]
 
 
 def test_a_run_that_was_not_sent_the_stream_leaves_it_alone() -> None:
