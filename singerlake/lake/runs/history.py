@@ -26,13 +26,14 @@ def logged(store: Store, tap_id: str, limit: int | None = None) -> list[Run]:
         return []
     newest: dict[tuple[str, str], Row] = {}
     first: dict[tuple[str, str], int] = {}
-    runs = 0
+    told: set[tuple[str, str]] = set()
     for row in logs.newest_rows(store, keys, head.log):
-        if limit is not None and runs >= limit:
+        if limit is not None and len(told) >= limit:
             break
         newest.setdefault(row.identity, row)  # the last row of a run counts
         first[row.identity] = row.number
-        runs += row.mark is None  # a correction may be of a run that is much older
+        if row.mark is None:  # a correction may be of a run that is much older
+            told.add(row.identity)
     found = in_order(of_row(tap_id, row, first[known]) for known, row in newest.items())
     return found if limit is None else found[-limit:]
 

@@ -12,7 +12,8 @@ from singerlake.format import manifest as manifests
 from singerlake.format.run import RunStream
 from singerlake.format.run_keys import RunKeys
 from singerlake.lake import Lake, Run, clock, newest_complete, open_on
-from singerlake.lake.runs import documents, end, marking
+from singerlake.lake.runs import documents, end, ending, history, marking
+from singerlake.lake.runs import log as logs
 from singerlake.lake.writer import Writer
 from singerlake.store import Counting
 from tests.lake.landing import EPOCH, TAP, new_store, record_line, schema_line
@@ -117,6 +118,19 @@ def test_with_a_limit_a_correction_hides_no_newer_run() -> None:
         assert [run.run_id for run in lake.tap(TAP).runs(limit=limit)] == [
             run_id for run_id, _ in every[-limit:]
         ]
+
+
+def test_with_a_limit_several_rows_of_a_run_are_one_run() -> None:
+    store = a_lake().store
+    for number in range(4):
+        end(store, made(number))
+    ending.append(store, RUNS, logs.read_head(store, RUNS), [made(3, outcome="failed")])
+    runs = history.logged(store, TAP, limit=3)
+    assert [(run.run_id, run.outcome) for run in runs] == [
+        ("run-1", "complete"),
+        ("run-2", "complete"),
+        ("run-3", "failed"),
+    ]
 
 
 def test_with_a_limit_commits_of_older_runs_are_not_lost_ones() -> None:
