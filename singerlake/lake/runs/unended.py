@@ -107,10 +107,21 @@ def _run(tap_id: str, identity: Identity, parts: list[_Left]) -> Run:
 
 def _judged(runs: list[Run], known: list[Run], limit: datetime) -> Iterator[Run]:
     """A run is lost after a while, or where a later run has begun with one of its streams."""
-    last_begun: dict[str, datetime] = {}
-    for other in (*runs, *known):
-        for stream in other.streams:
-            last_begun[stream] = max(other.begun, last_begun.get(stream, other.begun))
     for run in runs:
-        followed = any(last_begun[stream] > run.ended for stream in run.streams)
-        yield replace(run, outcome="lost") if followed or run.ended < limit else run
+        is_lost = run.ended < limit or any(_follows(one, run) for one in (*runs, *known))
+        yield replace(run, outcome="lost") if is_lost else run
+
+
+def _follows(other: Run, run: Run) -> bool:
+    """Whether another run began after this one's last commit, and has one of its streams.
+
+    Not where all its commits came before: its clock was ahead.
+    """
+    return other.begun > run.ended and any(
+        stream in other.streams and not _is_before(other.streams[stream], left)
+        for stream, left in run.streams.items()
+    )
+
+
+def _is_before(others: RunStream, left: RunStream) -> bool:
+    return others.log_id == left.log_id and 0 < others.last_sequence < left.last_sequence

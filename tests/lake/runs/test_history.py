@@ -85,6 +85,17 @@ def test_a_later_run_of_the_same_stream_makes_it_lost() -> None:
     assert outcomes(lake)[-1] == ("four", "complete")
 
 
+def test_a_run_of_a_clock_that_is_ahead_follows_nobody() -> None:
+    lake = a_lake()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(clock, "now", lambda: datetime.now(timezone.utc) + timedelta(days=300))
+        ended(lake, "ahead", "orders")
+    land(lake, "at work", "orders")
+    assert dict(outcomes(lake)) == {"ahead": "complete", "at work": "open"}
+    ended(lake, "next", "orders")
+    assert dict(outcomes(lake))["at work"] == "lost"
+
+
 def test_a_document_without_a_row_counts() -> None:
     lake = a_lake()
     writer = land(lake, "one", "orders")
