@@ -15,7 +15,7 @@ Commands take [ROOT] [TAP] [STREAM], in this order, as far as they are about the
   singerlake log s3://bucket/lake tap-github--meltano           a tap
   singerlake log s3://bucket/lake tap-github--meltano issues    a stream
 
---tap and --stream do the same. A tap in one form and a stream in the other is fine.
+--tap and --stream do the same. --stream may follow TAP; after --tap, a word is a ROOT.
 
 $SINGERLAKE_ROOT stands for ROOT. Then a first word with a slash is still a ROOT, and any other
 first word is a TAP: ./lake is a folder, lake is a tap. Words that are more than TAP and STREAM, or

@@ -17,11 +17,11 @@ from singerlake.lake.scratch import TemporaryFolder, temporary_folder
 from singerlake.projection.version import published_streams
 from singerlake.sql.connection import open_connection
 from singerlake.sql.name import quoted
-from singerlake.sql.published_table import PublishedTable, published_table
 from singerlake.sql.request import SqlRequest
-from singerlake.sql.scans import Scans
 from singerlake.sql.statement import one_line
-from singerlake.sql.stream_table import StreamTable, stream_table
+from singerlake.sql.table.published import PublishedTable, published_table
+from singerlake.sql.table.scans import Scans
+from singerlake.sql.table.stream import StreamTable, stream_table
 from singerlake.sql.view import View, views
 from singerlake.store import Store
 

@@ -20,7 +20,7 @@ from singerlake.cli import main
 from singerlake.cli.sql import TABLE_ROWS
 from tests.cli.lake import EVIL_TAP, TAP, land, run, said, told
 from tests.servers import S3Server
-from tests.sql.test_published import publish
+from tests.sql.table.test_published import publish
 
 SHOP_SCHEMA = (
     b'{"type": "SCHEMA", "stream": "orders", "key_properties": ["id"], '

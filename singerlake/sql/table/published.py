@@ -17,8 +17,8 @@ from singerlake.projection.file_format import FORMATS
 from singerlake.projection.schema import record_of
 from singerlake.projection.version import require_published
 from singerlake.projection.widening import conformed
-from singerlake.sql.dataset import SourceDataset
-from singerlake.sql.scans import Scans
+from singerlake.sql.table.dataset import SourceDataset
+from singerlake.sql.table.scans import Scans
 from singerlake.store import Store
 
 

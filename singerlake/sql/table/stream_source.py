@@ -14,9 +14,9 @@ from singerlake.decode.arrow_type import arrow_schema
 from singerlake.decode.stream import StreamBatches
 from singerlake.lake.log import Selection
 from singerlake.lake.replication import Current
-from singerlake.sql.activation import VERSION, activated_version
 from singerlake.sql.misfit import MISFITS
-from singerlake.sql.scans import Scans
+from singerlake.sql.table.activation import VERSION, activated_version
+from singerlake.sql.table.scans import Scans
 
 logger = logging.getLogger("singerlake.sql")
 

@@ -13,12 +13,12 @@ from singerlake.lake import Snapshot, replication
 from singerlake.lake.extent import covered
 from singerlake.lake.log import EVERYTHING
 from singerlake.lake.replication import Current
-from singerlake.sql.current import NEEDED, current, require_current
-from singerlake.sql.dataset import SourceDataset
 from singerlake.sql.misfit import MISFITS
 from singerlake.sql.request import SqlRequest
-from singerlake.sql.scans import Scans
-from singerlake.sql.stream_source import StreamSource, with_columns
+from singerlake.sql.table.current import NEEDED, current, require_current
+from singerlake.sql.table.dataset import SourceDataset
+from singerlake.sql.table.scans import Scans
+from singerlake.sql.table.stream_source import StreamSource, with_columns
 from singerlake.store import Store
 
 

@@ -1,0 +1,1 @@
+"""Tables of DuckDB, made of streams and of published files while DuckDB reads them."""
