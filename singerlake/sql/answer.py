@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import duckdb
 import pyarrow as pa
 
-from singerlake.sql.connection import lock
+from singerlake.sql.connection import interruptible, lock
 from singerlake.sql.misfit import Misfit
 from singerlake.sql.name import told_apart
 from singerlake.sql.request import SqlRequest
@@ -60,10 +60,11 @@ def answered(request: SqlRequest, text: str) -> Iterator[Answer]:
         require_query(session.connection, text)
         session.add(named_views(text, session.views))
         lock(session.connection)
-        with _ours(session):
-            relation = session.connection.sql(text)
-        names, types = told_apart(relation.columns), tuple(map(str, relation.types))
-        yield Answer(tuple(names), types, session, relation)
+        with interruptible(session.connection):
+            with _ours(session):
+                relation = session.connection.sql(text)
+            names, types = told_apart(relation.columns), tuple(map(str, relation.types))
+            yield Answer(tuple(names), types, session, relation)
     finally:
         session.close()
 

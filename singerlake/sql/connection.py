@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
 import duckdb
 
 from singerlake.sql.name import text
@@ -17,6 +23,26 @@ def open_connection(spill: str) -> duckdb.DuckDBPyConnection:
     connection.execute("set TimeZone = 'UTC'")
     connection.execute("attach ':memory:' as published")
     return connection
+
+
+@contextmanager
+def interruptible(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Ctrl+C ends a query: DuckDB by itself waits for its threads, which go on to the end."""
+    before = signal.getsignal(signal.SIGINT)
+    is_ours = threading.current_thread() is threading.main_thread()
+    if not is_ours or before is not signal.default_int_handler:
+        yield
+        return
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        connection.interrupt()
+        signal.default_int_handler(number, frame)
+
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def lock(connection: duckdb.DuckDBPyConnection) -> None:
