@@ -26,7 +26,10 @@ from tests.target.driving import PATIENCE, TAP_ID, Running, record, schema, stat
 
 STREAMS = ["orders", "customers", "a/b"]
 STALE = LockTimes(stale_after=1.0, refresh_every=0.25)
-LEFTOVERS = {"orphan-file", "orphan-segment", "stale-lock"}
+UNLOGGED_RUN = {"run-log-missing", "run-unlogged"}
+"""What a target leaves that dies between the document of its run and the row of it."""
+
+LEFTOVERS = {"orphan-file", "orphan-segment", "stale-lock", *UNLOGGED_RUN}
 SETTINGS = {
     "max_file_records": 20,
     "commit_interval_seconds": 0.1,
