@@ -92,7 +92,7 @@ def _cases() -> list[_Case]:
         _by_time(LAST_HOUR, END - HOUR, None),
         _by_time(OLD_HOUR, half, half + HOUR),
         _Case(FEED, _newest, lambda file, last: file.sequence > last - NEWEST),
-        _Case(EVERYTHING, lambda stream: list(stream.since(0)), lambda file, last: True),
+        _Case(EVERYTHING, lambda stream: list(stream.snapshot().files()), lambda file, last: True),
     ]
 
 

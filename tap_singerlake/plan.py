@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -12,6 +12,7 @@ from singerlake.format.manifest import File
 from singerlake.format.nearest import did_you_mean
 from singerlake.lake import Bookmark, Selection, Snapshot, schemas
 from singerlake.lake.extent import covered
+from singerlake.lake.feed import position
 from tap_singerlake.settings import WORDS, Window
 
 MOST_STREAMS = 5
@@ -36,7 +37,7 @@ class Replay:
         ends = (file.sequence, self.selection.until, self.reach)
         last = min(number for number in ends if number is not None)
         place = Bookmark(snapshot.manifest.log_id, max(last, self.selection.since))
-        return asdict(place) | ({"runs": list(self.runs)} if self.runs else {})
+        return place.to_json() | ({"runs": list(self.runs)} if self.runs else {})
 
     def passes(self, file: File) -> bool:
         """Whether the bookmark moves past this file."""
@@ -96,7 +97,7 @@ def _since(snapshot: Snapshot, state: Mapping[str, Any], runs: tuple[str, ...]) 
             "no sequence number; read the stream whole once (Meltano: --full-refresh)"
         )
     place = Bookmark(str(state.get("log_id")), state["sequence"])
-    snapshot.require(place)
+    position.require(snapshot, place)
     return place.sequence
 
 

@@ -18,6 +18,7 @@ import msgspec
 from singerlake.errors import SchemaCollision
 from singerlake.format import document, times
 from singerlake.format.document import LARGEST_SUM, Count, MaybeCount, Moment, Sum
+from singerlake.format.revision import KEPT, Revision, next_number
 
 KIND = "singerlake.manifest"
 SEGMENT_KIND = "singerlake.segment"
@@ -32,12 +33,14 @@ MOST_LEVELS = 9
 class MergeRef(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Where a merged file's document is, which tells the files that it stands for.
 
-    `committed` is when it took their place; older rows do not tell.
+    `committed` is when it took their place, and `check` the first eight hexadecimal digits of the
+    checksum of the last of those files; older rows have neither.
     """
 
     path: str
     checksum: str
     committed: Moment | None = None
+    check: str = ""
 
 
 class File(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -69,6 +72,14 @@ class File(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def lowest_sequence(self) -> int:
         """The first sequence number that the file bears: its only one, unless it was merged."""
         return self.first_sequence or self.sequence
+
+    @property
+    def check(self) -> str:
+        """Eight digits that tell the file which was committed under `sequence` from others; ""
+        where nothing tells them."""
+        if self.merge is not None:
+            return self.merge.check
+        return self.checksum.removeprefix("sha256:")[:8]
 
     @property
     def parts(self) -> int:
@@ -128,7 +139,11 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """One stream's commit log. `log_id` changes when sequence numbers were given anew."""
+    """One stream's commit log. `log_id` changes when sequence numbers were given anew.
+
+    `revision` is the number of the last change of older rows, None where an older Singerlake wrote
+    the manifest; `revisions` has the newest of these changes.
+    """
 
     format: str = KIND
     format_version: int = document.VERSION
@@ -139,6 +154,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     last_sequence: Count = 0
     versions: dict[str, Version] = {}
     gaps: tuple[Gap, ...] = ()
+    revision: Count | None = None
+    revisions: tuple[Revision, ...] = ()
     segments: tuple[Segment, ...] = ()
     files: tuple[File, ...] = ()
 
@@ -160,6 +177,7 @@ def _require_manifest(manifest: Manifest) -> None:
             manifest.commit.time,
             *(version.first_seen for version in manifest.versions.values()),
             *(gap.recorded for gap in manifest.gaps),
+            *(one.time for one in manifest.revisions),
         )
     )
     summed = totals(manifest)
@@ -216,13 +234,35 @@ def append(
     for file in files:
         added.append(msgspec.structs.replace(file.numbered(last + 1), committed=commit.time))
         last = added[-1].sequence
+    # Nobody knows what an older Singerlake changed: a number that no reader has seen says so.
+    known = manifest.revision is not None
     return msgspec.structs.replace(
         manifest,
+        revision=manifest.revision if known else next_number(None, commit.time),
         commit=commit,
         versions=with_paths(versions, added),
         last_sequence=last,
         files=(*manifest.files, *added),
     )
+
+
+def revised(manifest: Manifest, kind: str, first: int, last: int) -> Manifest:
+    """The manifest with a revision more, of its newest commit: rows from `first` to `last`
+    changed."""
+    commit = manifest.commit
+    number = next_number(manifest.revision, commit.time)
+    one = Revision(
+        number=number,
+        kind=kind,
+        first_sequence=first,
+        last_sequence=last,
+        commit=commit.id,
+        time=commit.time,
+    )
+    # Older ones do not connect to this number where an older Singerlake dropped some.
+    before = () if manifest.revision is None else manifest.revisions
+    kept = (*before, one)[-KEPT:]
+    return msgspec.structs.replace(manifest, revision=number, revisions=kept)
 
 
 def with_paths(versions: dict[str, Version], files: Iterable[File]) -> dict[str, Version]:

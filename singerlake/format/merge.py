@@ -106,6 +106,12 @@ class Merge(msgspec.Struct, frozen=True, kw_only=True):
         """The rows of the files that were merged, in order; `path` is the merged file's."""
         return [row for one in self.commits for row in _rows(one, self.path)]
 
+    def check(self) -> str:
+        """`File.check` of the file that was committed under the last number."""
+        known = self.known_rows()
+        is_last = bool(known and self.parts) and known[-1].sequence == self.parts[-1][0]
+        return known[-1].check if is_last else ""
+
     def rows(self, file: File) -> Iterator[File]:
         """The known rows, and for each stretch of other numbers one that stands for all of them:
         with what the known ones leave of the merged file's counts, and with its time."""
@@ -205,8 +211,16 @@ def _rows(commits: Commits, path: str) -> Iterator[File]:
 
 
 def _stretch(file: File, first: int, last: int) -> File:
+    reference = file.merge
+    if reference is not None and last != file.sequence:
+        # Its digits are those of the file's last number.
+        reference = msgspec.structs.replace(reference, check="")
     return msgspec.structs.replace(
-        file, first_sequence=first if first < last else 0, sequence=last, raw_bytes=-1
+        file,
+        first_sequence=first if first < last else 0,
+        sequence=last,
+        raw_bytes=-1,
+        merge=reference,
     )
 
 

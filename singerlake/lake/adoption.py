@@ -46,4 +46,4 @@ def renewed(store: Store, keys: StreamKeys, old_path: str, told: Merge, first: i
     """The document of a merged file that bears the numbers from `first` on."""
     made = msgspec.structs.replace(told, retired=(*told.retired, Retiree(old_path)))
     last = first + max(len(told.parts), 1) - 1
-    return merge.write_document(store, keys, made, first, last)
+    return merge.write_document(store, keys, made, first, last, made.check())

@@ -38,7 +38,13 @@ def new_commit(writer_id: str) -> Commit:
 
 
 def new_manifest(keys: StreamKeys, commit: Commit) -> Manifest:
-    return Manifest(tap_id=keys.tap_id, stream=keys.stream, log_id=uuid.uuid4().hex, commit=commit)
+    return Manifest(
+        tap_id=keys.tap_id,
+        stream=keys.stream,
+        log_id=uuid.uuid4().hex,
+        commit=commit,
+        revision=0,
+    )
 
 
 def open_log(store: Store, keys: StreamKeys, writer_id: str) -> Head:

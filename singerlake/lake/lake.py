@@ -1,13 +1,13 @@
 """A lake, its taps and their streams: where every use of the library begins.
 
 lake = open_lake("s3://bucket/lake")
-for file in lake.stream("tap-x--meltano", "orders").since(41):
+for file in lake.stream("tap-x--meltano", "orders").increment(bookmark).files():
     ...
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -16,11 +16,13 @@ from typing import Any
 from singerlake.format import keys as key_names
 from singerlake.format.catalogue import Entry
 from singerlake.format.keys import StreamKeys
-from singerlake.format.manifest import File
 from singerlake.lake import annotation, discovery, registry, snapshot, unknown
+from singerlake.lake.feed import increment
+from singerlake.lake.feed.bookmark import Bookmark
+from singerlake.lake.feed.increment import Increment
 from singerlake.lake.identity import new_run_id
 from singerlake.lake.runs import LOST_AFTER, Run, history
-from singerlake.lake.snapshot import Bookmark, Snapshot
+from singerlake.lake.snapshot import Snapshot
 from singerlake.lake.writer import Writer
 from singerlake.lake.writer_options import WriterOptions
 from singerlake.store import Store, open_store
@@ -38,19 +40,13 @@ class Stream:
         """The stream as it is now. Raises `UnknownStream`."""
         return snapshot.take(self.store, StreamKeys(self.tap_id, self.name))
 
-    def since(self, place: Bookmark | int) -> Iterator[File]:
-        """The commit feed: every file committed after a bookmark, or a bare sequence, in order.
+    def increment(self, since: Bookmark | None = None, until: Bookmark | None = None) -> Increment:
+        """What was committed after a bookmark, or from the beginning, in the stream as it is now.
 
-        A bookmark is safer: a number means something in its own log only. Of a merged file
-        that bears numbers on both sides of the place, `Snapshot.lines` with a `Selection` gives
-        the lines after it. Raises `StaleBookmark` and `MissingManifest`.
+        Raises `UnknownStream`, `MissingManifest`, and `StaleBookmark` where the bookmark is of
+        another log, or where another file bears its number now.
         """
-        snapshot = self.snapshot()
-        if isinstance(place, int):
-            if place == 0:
-                return snapshot.files()
-            place = Bookmark(snapshot.manifest.log_id, place)
-        return snapshot.since(place)
+        return increment.take(self.snapshot(), since, until)
 
 
 @dataclass(frozen=True)

@@ -127,7 +127,9 @@ def merge_files(
         )
         commits = merges.commits_of(rows)
         made = Merge(path=path, parts=tuple(parts), retired=replaced, commits=commits)
-        reference = write_document(store, keys, made, first.lowest_sequence, last.sequence)
+        reference = write_document(
+            store, keys, made, first.lowest_sequence, last.sequence, last.check
+        )
         store.create(keys.under(path), spool.finish())
     return File(
         path=path,
@@ -163,11 +165,14 @@ def _remembered(
                 yield Retiree(one.path, one.checksum, at)
 
 
-def write_document(store: Store, keys: StreamKeys, merge: Merge, first: int, last: int) -> MergeRef:
+def write_document(
+    store: Store, keys: StreamKeys, merge: Merge, first: int, last: int, check: str
+) -> MergeRef:
+    """`check` is that of the file that was committed under the last number."""
     data = document.encode(merge)
     path = key_names.merge_path(first, last, uuid.uuid4().hex[:8])
     commit.create_anew(store, keys.under(path), data)
-    return MergeRef(path=path, checksum=log.checksum(data))
+    return MergeRef(path=path, checksum=log.checksum(data), check=check)
 
 
 @dataclass(frozen=True)
@@ -216,7 +221,10 @@ def commit_merges(
         changed = _sealed_anew(store, keys, now, rows, made)
         files = (row for row in rows if isinstance(row, File))
         versions = manifests.with_paths(_moved(now.versions, moved), files)
-        return msgspec.structs.replace(changed, commit=fresh, versions=versions)
+        changed = msgspec.structs.replace(changed, commit=fresh, versions=versions)
+        lowest = min(item.merged.lowest_sequence for item in replacements)
+        highest = max(item.merged.sequence for item in replacements)
+        return manifests.revised(changed, "vacuum", lowest, highest)
 
     def is_done(now: Head) -> bool:
         """Whether it was ever done: the merged files may have been merged again since."""
@@ -254,7 +262,9 @@ def _telling(
         return first
     replaced = (*told.retired, *new, Retiree(merged.merge.path))
     told = msgspec.structs.replace(told, retired=replaced)
-    reference = write_document(store, keys, told, merged.lowest_sequence, merged.sequence)
+    reference = write_document(
+        store, keys, told, merged.lowest_sequence, merged.sequence, merged.check
+    )
     return Replacement(msgspec.structs.replace(merged, merge=reference), first.files)
 
 

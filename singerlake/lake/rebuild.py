@@ -29,6 +29,7 @@ from singerlake.format import manifest as manifests
 from singerlake.format.catalogue import Entry
 from singerlake.format.keys import RunKeys, StreamKeys
 from singerlake.format.manifest import File, Gap, Manifest, Segment, Version
+from singerlake.format.revision import KEPT
 from singerlake.format.schema import Schema
 from singerlake.lake import (
     adoption,
@@ -229,16 +230,20 @@ def _merged(
     keys, fresh = found.keys, commit.new_commit(writer_id)
     base = known.manifest or commit.new_manifest(keys, fresh)
     kept, gaps = [], list(base.gaps)
+    changes: list[tuple[str, File]] = []
     rightful = _rightful(known.files, reads)
     for file in known.files:
         read = reads.get(file.path)
         if read is not None and rightful[file.path] is file:
             kept.append(_refreshed(file, read.entry, report))
+            if kept[-1].checksum != file.checksum:
+                changes.append(("unknown", file))
         elif read is None and _exists(store, keys, file):
             kept.append(file)
         elif read is None or rightful[file.path].sequence != file.sequence:
             report.gone.append(keys.under(file.path))
             gaps.append(_gap(file, fresh))
+            changes.append(("lost", file))
     orphans = _orphans(store, found, known, kept, reads, base.last_sequence + 1)
     if known.manifest is None:
         report.renumbered.append(keys.folder)
@@ -252,7 +257,11 @@ def _merged(
         segments=segments,
         files=files,
     )
-    return manifests.append(ordered, orphans, fresh, digests)
+    whole = manifests.append(ordered, orphans, fresh, digests)
+    # Of more than a manifest keeps, readers only have to notice that some are missing.
+    for kind, file in changes[-(KEPT + 1) :]:
+        whole = manifests.revised(whole, kind, file.lowest_sequence, file.sequence)
+    return whole
 
 
 def _rightful(files: Iterable[File], reads: dict[str, Examined]) -> dict[str, File]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from singerlake.errors import MissingManifest, NotFound, StaleBookmark
+from singerlake.errors import NotFound
 from singerlake.format import compression, message
 from singerlake.format.keys import StreamKeys
 from singerlake.format.manifest import Commit, File, Manifest
@@ -27,14 +27,6 @@ from singerlake.store import Store
 
 UNKNOWN = -1
 """A count that only the manifest could tell, in a snapshot made by listing."""
-
-
-@dataclass(frozen=True)
-class Bookmark:
-    """A place in a stream's log: which log, and the last sequence number that was read."""
-
-    log_id: str
-    sequence: int
 
 
 @dataclass(frozen=True)
@@ -73,42 +65,6 @@ class Snapshot:
         run and time, as far as its document has them."""
         rows = provenance.committed_rows(self.store, self.keys, self.files(selection))
         return filter(selection.may_hold, rows)
-
-    def since(self, bookmark: Bookmark) -> Iterator[File]:
-        """The files committed after a bookmark. Raises `StaleBookmark` and `MissingManifest`."""
-        self.require(bookmark)
-        return self.files(Selection(since=bookmark.sequence))
-
-    def require(self, bookmark: Bookmark) -> None:
-        """Raises `StaleBookmark` or `MissingManifest` where the bookmark tells nothing here."""
-        manifest = self.manifest
-        where = f"stream {manifest.stream!r} of {manifest.tap_id!r} in {self.store.url}"
-        if self.by_listing:
-            raise MissingManifest(
-                f"{where}: there is a bookmark, and no manifest to look it up in; "
-                "run `singerlake rebuild` first"
-            )
-        if not manifest.log_id:
-            raise StaleBookmark(
-                f"{where}: there is a bookmark, and the stream has no files (any more); read it "
-                "without its bookmark once there are (Meltano: --full-refresh)"
-            )
-        if bookmark.log_id != manifest.log_id:
-            raise StaleBookmark(
-                f"{where}: the bookmark belongs to another log ({bookmark.log_id}, this one is "
-                f"{manifest.log_id}): another lake, or a rebuild gave new sequence numbers; "
-                "read the stream whole once, without its bookmark (Meltano: --full-refresh)"
-            )
-        if bookmark.sequence > manifest.last_sequence:
-            raise StaleBookmark(
-                f"{where}: the bookmark is at {bookmark.sequence}, and the newest file is "
-                f"{manifest.last_sequence}: the lake is older than the bookmark; read the stream "
-                "whole once, without its bookmark (Meltano: --full-refresh)"
-            )
-
-    def bookmark(self, file: File) -> Bookmark:
-        """Where a reader stands after this file."""
-        return Bookmark(self.manifest.log_id, file.sequence)
 
     def blocks(self, file: File, selection: Selection = EVERYTHING) -> Iterator[bytes]:
         """A file's content, decompressed, in blocks: the SCHEMA line comes first.

@@ -29,11 +29,11 @@ from singerlake.format import keys as key_names
 from singerlake.format.keys import StreamKeys, StreamObject
 from singerlake.format.manifest import File, Manifest
 from singerlake.lake import commit, log, retired
+from singerlake.lake.feed.bookmark import Bookmark
 from singerlake.lake.inventory import Note
 from singerlake.lake.lock import LockTimes
 from singerlake.lake.log import EVERYTHING, Selection
 from singerlake.lake.parallel import in_parallel
-from singerlake.lake.snapshot import Bookmark
 from singerlake.store import Store
 
 

@@ -16,6 +16,7 @@ from singerlake.format.manifest import File
 from singerlake.format.record_type import Type
 from singerlake.lake import Bookmark, Selection, Snapshot, replication
 from singerlake.lake.extent import ALL, Extent, covered
+from singerlake.lake.feed import position
 from singerlake.lake.replication import Current, Method
 from singerlake.projection import document as documents
 from singerlake.projection.document import Settings
@@ -176,7 +177,7 @@ def planned(
     if before is not None and not full:
         documents.require_same(before, settings)
         try:
-            snapshot.require(Bookmark(before.log_id, before.sequence))
+            position.require(snapshot, Bookmark(before.log_id, before.sequence))
         except StaleBookmark:
             raise StaleBookmark(
                 f"{where}: what is published goes up to {before.sequence} of the log "

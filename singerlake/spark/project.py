@@ -21,6 +21,7 @@ from singerlake.decode.misfit import Tally, described
 from singerlake.errors import DamageError
 from singerlake.lake import Bookmark, clock, open_on
 from singerlake.lake.extent import COMPLETE, AsOf, Extent
+from singerlake.lake.feed import position
 from singerlake.lake.parallel import Progress, no_progress
 from singerlake.lake.replication import Method
 from singerlake.projection import document as documents
@@ -149,7 +150,7 @@ def project(
     _require_all(plan, staged.files)
     _require_fit(plan, staged.misfits, max_misfits)
     require_staged(store, keys, staged.files)
-    source.snapshot().require(Bookmark(plan.snapshot.manifest.log_id, plan.until))
+    position.require(source.snapshot(), Bookmark(plan.snapshot.manifest.log_id, plan.until))
     new = documents.successor(
         head.published,
         _published(plan, run_id, plan.marked(shown.schema), staged),

@@ -25,8 +25,10 @@ from singerlake.decode.request import Wanted
 from singerlake.decode.stream import take
 from singerlake.errors import ConfigError, MissingManifest
 from singerlake.format.manifest import File
+from singerlake.lake.feed import position
+from singerlake.lake.feed.bookmark import Bookmark
 from singerlake.lake.log import Selection
-from singerlake.lake.snapshot import Bookmark, Snapshot
+from singerlake.lake.snapshot import Snapshot
 from singerlake.spark import options as read_options
 from singerlake.spark import plan
 from singerlake.spark.files import FileReader
@@ -160,7 +162,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The stream as it is now. Raises `StaleBookmark` where its numbers were given anew."""
         stream = self._take()
         if offset["log_id"]:  # there was no log yet when the query began, and nothing was read
-            stream.require(bookmark_of(offset))
+            position.require(stream, bookmark_of(offset))
         return stream
 
     def _take(self) -> Snapshot:

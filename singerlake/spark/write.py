@@ -26,9 +26,9 @@ from singerlake.format.manifest import File
 from singerlake.format.nearest import did_you_mean
 from singerlake.format.schema import Schema
 from singerlake.lake import clock, commit, lock, registration, registry, uploads
+from singerlake.lake.feed.bookmark import Bookmark
 from singerlake.lake.identity import new_writer_id
 from singerlake.lake.lock import LockTimes
-from singerlake.lake.snapshot import Bookmark
 from singerlake.spark import encode, singer_types
 from singerlake.spark.task_files import TaskFiles, Uploaded, WriteJob, WriteOptions
 from singerlake.spark.write_run import end_run

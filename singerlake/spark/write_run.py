@@ -6,8 +6,8 @@ import pyspark
 
 from singerlake.format.run import Outcome, RunStream
 from singerlake.lake import log, provenance
+from singerlake.lake.feed.bookmark import Bookmark
 from singerlake.lake.runs import document_of, end, landed
-from singerlake.lake.snapshot import Bookmark
 from singerlake.spark.task_files import WriteJob
 
 

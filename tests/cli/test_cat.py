@@ -62,7 +62,7 @@ def test_each_record_of_a_merged_file_has_its_own_sequence(root: Path) -> None:
     before = lines(*arguments)
     assert [row["sequence"] for row in before] == [1, 1, 2, 3, 3]
     said("vacuum", root, "--tap", TAP, "--stream", "small", "--here", "--apply")
-    assert len(list(open_lake(root).stream(TAP, "small").since(0))) == 1
+    assert len(list(open_lake(root).stream(TAP, "small").snapshot().files())) == 1
     assert lines(*arguments) == before
     for sequence in range(4):
         rest = [row for row in before if row["sequence"] > sequence]

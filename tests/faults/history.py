@@ -34,6 +34,7 @@ from singerlake.lake import (
     retired,
     source,
 )
+from singerlake.lake.feed import position
 from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
 from tests.faults.fault import EVERY, Fault
 from tests.faults.process import STATE, Late, Machine
@@ -258,11 +259,11 @@ class History(RuleBasedStateMachine):
         snapshot = self._stream().snapshot()
         if place.log_id != self.log_id:
             try:
-                snapshot.require(place)
+                position.require(snapshot, place)
             except StaleBookmark:
                 return
             raise AssertionError("a bookmark of another log was taken")
-        snapshot.require(place)
+        position.require(snapshot, place)
         there = [record["id"] for record in snapshot.records(Selection(since=place.sequence))]
         later = self.reference.commits[commits:]
         require_same(there, [number for commit in later for number in commit])

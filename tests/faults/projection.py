@@ -11,6 +11,7 @@ import json
 from datetime import timedelta
 
 from singerlake.lake import Bookmark, Lake, Selection, Snapshot, clock
+from singerlake.lake.feed import position
 from singerlake.projection import document as documents
 from singerlake.projection.cleanup import clean
 from singerlake.projection.document import Published, PublishedFile, PublishedKeys, Settings
@@ -59,7 +60,7 @@ def project(store: Store) -> int:
                 )
             )
         require_staged(store, OUT, files)
-        source.snapshot().require(Bookmark(plan.snapshot.manifest.log_id, plan.until))
+        position.require(source.snapshot(), Bookmark(plan.snapshot.manifest.log_id, plan.until))
         made = Published(
             tap_id=TAP,
             stream=STREAM,

@@ -117,7 +117,7 @@ def numbers_in(store: Store, stream: str = STREAM) -> list[int]:
 
 
 def files_in(store: Store, stream: str = STREAM) -> list[File]:
-    return list(Lake(store).stream(TAP, stream).since(0))
+    return list(Lake(store).stream(TAP, stream).snapshot().files())
 
 
 def paths_in(store: Store, stream: str = STREAM) -> list[str]:

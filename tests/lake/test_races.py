@@ -18,6 +18,7 @@ from filelock import FileLock
 from singerlake.errors import SingerlakeError
 from singerlake.format import manifest as manifests
 from singerlake.lake import LockTimes, Selection, check, open_lake, open_on
+from singerlake.lake.feed import position
 from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
 from singerlake.store import Store, open_store
 from tests.forking import fork
@@ -154,12 +155,12 @@ def read_until(place: Place, over: Path, reading: Path, outcome: Path) -> None:
             whole = [record["id"] for record in snapshot.records()]
             since = 0
             if bookmark is not None:
-                snapshot.require(bookmark)
+                position.require(snapshot, bookmark)
                 since = bookmark.sequence
             selection = Selection(since=since)
             feed += [record["id"] for record in snapshot.records(selection)]
             files = list(snapshot.files(selection))
-            bookmark = snapshot.bookmark(files[-1]) if files else bookmark
+            bookmark = position.after(snapshot, files[-1]) if files else bookmark
         assert whole == feed, (whole, feed)
         assert len(set(whole)) == len(whole), whole
         time.sleep(0.05)

@@ -26,6 +26,7 @@ from singerlake.lake import (
     open_on,
     rebuild,
 )
+from singerlake.lake.feed import position
 from singerlake.lake.merge import Replacement
 from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
 from singerlake.store import Listed, MemoryStore, Store, StoreWrapper
@@ -356,16 +357,16 @@ def test_the_feed_refuses_a_place_that_its_log_does_not_have() -> None:
     stream = Lake(store).stream(TAP, STREAM)
     snapshot = stream.snapshot()
     with pytest.raises(StaleBookmark, match="older than the bookmark"):
-        stream.since(999)
-    last = snapshot.bookmark(list(snapshot.files())[-1])
-    assert list(stream.since(last)) == []
+        stream.increment(Bookmark(snapshot.manifest.log_id, 999))
+    last = position.after(snapshot, list(snapshot.files())[-1])
+    assert list(stream.increment(last).files()) == []
     land(store, [3])
-    assert [file.sequence for file in stream.since(last)] == [3]
+    assert [file.sequence for file in stream.increment(last).files()] == [3]
     store.delete(KEYS.manifest)
     rebuild(store)
     with pytest.raises(StaleBookmark, match="another log"):
-        stream.since(last)
-    assert len(list(stream.since(Bookmark(stream.snapshot().manifest.log_id, 1)))) == 2
+        stream.increment(last)
+    assert len(list(stream.increment(Bookmark(stream.snapshot().manifest.log_id, 1)).files())) == 2
 
 
 @pytest.mark.parametrize("blank", [b" \n", b"\n \t\r\n", b" " * 3000 + b"\n"])

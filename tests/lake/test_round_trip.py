@@ -21,7 +21,7 @@ from singerlake.format import manifest as manifests
 from singerlake.format import message
 from singerlake.format.keys import StreamKeys
 from singerlake.format.schema import Schema
-from singerlake.lake import clock, open_on, spool
+from singerlake.lake import Selection, clock, open_on, spool
 from singerlake.lake import writer as writers
 from singerlake.store import MemoryStore
 from tests.format.made import EPOCH, json_objects, record_line, schema_line
@@ -192,7 +192,7 @@ def test_any_sync_is_read_back_from_many_small_files_and_members(
         land(lake, sent, WriterOptions(max_file_records=most, compression_level=level))
         require_same(lake, sent)
     for stream in expected(sent):
-        sequences = [file.sequence for file in lake.stream(TAP, stream).since(0)]
+        sequences = [file.sequence for file in lake.stream(TAP, stream).snapshot().files()]
         assert sequences == list(range(1, len(sequences) + 1))
 
 
@@ -283,7 +283,7 @@ def test_files_are_closed_at_the_number_of_records_that_was_asked_for() -> None:
     lake = memory_lake()
     land(lake, sent, WriterOptions(max_file_records=3))
     require_same(lake, sent)
-    assert [file.records for file in lake.stream(TAP, "orders").since(0)] == [3, 3, 3, 1]
+    assert [file.records for file in lake.stream(TAP, "orders").snapshot().files()] == [3, 3, 3, 1]
 
 
 def test_many_streams_side_by_side_are_read_back() -> None:
@@ -392,7 +392,9 @@ def test_files_in_older_forms_are_adopted_by_a_rebuild() -> None:
     with lake.writer(TAP) as writer:
         writer.write(schema_line("orders"))
         writer.write(record_line("orders"))
-    assert [file.sequence for file in lake.stream(TAP, "orders").since(4)] == [5]
+    assert [
+        file.sequence for file in lake.stream(TAP, "orders").snapshot().files(Selection(since=4))
+    ] == [5]
     require_clean(lake)
 
 

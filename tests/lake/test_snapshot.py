@@ -20,6 +20,7 @@ from singerlake.format import manifest as manifests
 from singerlake.format import schema as schemas
 from singerlake.format.keys import StreamKeys
 from singerlake.lake import Bookmark, LockTimes, check, log, rebuild
+from singerlake.lake.feed import increment, position
 from singerlake.lake.log import Selection
 from singerlake.store import MemoryStore
 
@@ -65,31 +66,31 @@ def test_a_selection_by_times_without_a_zone_takes_them_for_utc(lake: Lake) -> N
 def test_a_bookmark_gives_what_was_committed_since(lake: Lake) -> None:
     land(lake, 1)
     snapshot = lake.stream(TAP, "orders").snapshot()
-    place = snapshot.bookmark(next(snapshot.files()))
+    place = position.after(snapshot, next(snapshot.files()))
     land(lake, 2)
     later = lake.stream(TAP, "orders").snapshot()
-    assert [file.sequence for file in later.since(place)] == [2]
-    assert [file.sequence for file in snapshot.since(place)] == []
+    assert [file.sequence for file in increment.take(later, place).files()] == [2]
+    assert [file.sequence for file in increment.take(snapshot, place).files()] == []
 
 
 def test_a_bookmark_of_another_log_is_refused(lake: Lake) -> None:
     land(lake, 1)
     with pytest.raises(StaleBookmark, match="another log"):
-        lake.stream(TAP, "orders").snapshot().since(Bookmark("elsewhere", 1))
+        lake.stream(TAP, "orders").increment(Bookmark("elsewhere", 1))
 
 
 def test_a_bookmark_past_the_end_is_refused(lake: Lake) -> None:
     land(lake, 1)
     snapshot = lake.stream(TAP, "orders").snapshot()
     with pytest.raises(StaleBookmark, match="older than the bookmark"):
-        snapshot.since(Bookmark(snapshot.manifest.log_id, 2))
+        increment.take(snapshot, Bookmark(snapshot.manifest.log_id, 2))
 
 
 def test_a_bookmark_without_a_manifest_asks_for_a_rebuild(lake: Lake) -> None:
     land(lake, 1)
     lake.store.delete(KEYS.manifest)
     with pytest.raises(MissingManifest, match="singerlake rebuild"):
-        lake.stream(TAP, "orders").snapshot().since(Bookmark("any", 1))
+        lake.stream(TAP, "orders").increment(Bookmark("any", 1))
 
 
 def test_a_stream_whose_schema_came_without_records_is_empty_not_unknown(lake: Lake) -> None:

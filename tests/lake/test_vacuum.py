@@ -16,6 +16,7 @@ from singerlake.format import manifest as manifests
 from singerlake.format.keys import StreamKeys
 from singerlake.format.manifest import File
 from singerlake.lake import Bookmark, Level, Selection, Snapshot, log, merge
+from singerlake.lake.feed import position
 from singerlake.lake.lock import LockTimes
 from singerlake.lake.merge import Replacement
 from singerlake.lake.vacuum import VacuumOptions, plan, purge, vacuum
@@ -121,7 +122,7 @@ def test_every_bookmark_keeps_its_meaning_through_any_vacuums(
     place = data.draw(st.integers(0, len(versions)))
     log_id = old.manifest.log_id
     taken = snapshot(lake)
-    taken.require(Bookmark(log_id, place))
+    position.require(taken, Bookmark(log_id, place))
     purge(lake.store, KEYS, timedelta(0))
     assert lines(taken, Selection(since=place)) == expected[place, None]
     assert check(lake.store).findings == []

@@ -60,7 +60,7 @@ class Project:
         return list(open_lake(self.lake).stream(TAP_ID, stream).snapshot().records())
 
     def files(self, stream: str) -> list[File]:
-        return list(open_lake(self.lake).stream(TAP_ID, stream).since(0))
+        return list(open_lake(self.lake).stream(TAP_ID, stream).snapshot().files())
 
     def replayed(self, stream: str) -> list[dict[str, Any]]:
         text = (self.lake / "replayed" / f"{stream}.jsonl").read_text(encoding="utf-8")

@@ -109,7 +109,7 @@ def assert_whole(store: Store, *numbers: int) -> None:
     """These records, each once, in files that are there, and no others are."""
     assert ids(store) == list(numbers)
     assert codes(check(store)) == []
-    assert len(files(store)) == len(list(open_on(store).stream(TAP, STREAM).since(0)))
+    assert len(files(store)) == len(list(open_on(store).stream(TAP, STREAM).snapshot().files()))
 
 
 def test_an_abort_after_a_commit_that_succeeded_and_raised_deletes_nothing(

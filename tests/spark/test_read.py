@@ -119,7 +119,7 @@ def test_metadata_columns(spark: SparkSession, tmp_path: Path) -> None:
     land(tmp_path, [schema, record_line({"id": 2})])
     df = read_stream(spark, tmp_path, TAP, STREAM, metadata=True)
     first, second = (row.asDict() for row in df.orderBy("id").collect())
-    [file, _] = open_lake(tmp_path).stream(TAP, STREAM).since(0)
+    [file, _] = open_lake(tmp_path).stream(TAP, STREAM).snapshot().files()
     assert first == {
         "id": 1,
         "_tap": TAP,

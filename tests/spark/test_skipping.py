@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from singerlake import open_lake
 from singerlake.errors import ConfigError
+from singerlake.lake import Selection
 from singerlake.spark import read_stream
 from singerlake.spark.read import PUSHDOWN
 from tests.spark.lakes import STREAM, TAP, land, record_line, schema_line
@@ -24,14 +25,14 @@ def lake(tmp_path: Path) -> Path:
         properties = {"id": {"type": "integer"}, **({"x": {}} if hour == 7 else {})}
         record = record_line({"id": hour}, f"2026-01-01T{hour:02}:00:00Z")
         land(tmp_path, [schema_line(properties), record])
-    for file in open_lake(tmp_path).stream(TAP, STREAM).since(0):
+    for file in open_lake(tmp_path).stream(TAP, STREAM).snapshot().files():
         if file.sequence not in (1, 8):
             (tmp_path / "raw" / TAP / STREAM / file.path).unlink()
     return tmp_path
 
 
 def hash_of(lake: Path, sequence: int) -> str:
-    files = open_lake(lake).stream(TAP, STREAM).since(sequence - 1)
+    files = open_lake(lake).stream(TAP, STREAM).snapshot().files(Selection(since=sequence - 1))
     return next(iter(files)).schema_hash
 
 

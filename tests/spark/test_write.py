@@ -55,13 +55,13 @@ def test_rows_come_back_as_they_were(spark: SparkSession, tmp_path: Path) -> Non
     lake = open_lake(tmp_path)
     assert check(lake.store).clean
     assert lake.tap(TAP).catalogue()[STREAM]["key_properties"] == ["id"]
-    assert {file.run_id for file in lake.stream(TAP, STREAM).since(0)} == {"nightly"}
+    assert {file.run_id for file in lake.stream(TAP, STREAM).snapshot().files()} == {"nightly"}
 
 
 def test_all_tasks_are_one_commit(spark: SparkSession, tmp_path: Path) -> None:
     save(spark.range(0, 1000, numPartitions=4), tmp_path)
     save(spark.range(1000, 1001, numPartitions=3), tmp_path)
-    files = list(open_lake(tmp_path).stream(TAP, STREAM).since(0))
+    files = list(open_lake(tmp_path).stream(TAP, STREAM).snapshot().files())
     assert [file.sequence for file in files] == [1, 2, 3, 4, 5]
     assert len({file.committed for file in files}) == 2
     assert sum(file.records for file in files) == 1001
@@ -111,7 +111,7 @@ def test_message_columns_and_metadata(spark: SparkSession, tmp_path: Path) -> No
         read_stream(spark, tmp_path / "b", TAP, STREAM, metadata=["_version", "_record"])
     )
     assert found == {"id": 1, "_version": 3, "_record": '{"id":1}'}
-    [file] = open_lake(tmp_path / "b").stream(TAP, STREAM).since(0)
+    [file] = open_lake(tmp_path / "b").stream(TAP, STREAM).snapshot().files()
     assert file.first == datetime(2026, 1, 1, 0, 0, 0, 500000, tzinfo=timezone.utc)
 
 

@@ -87,7 +87,7 @@ def land_numbers(root: str | Path, *numbers: int, stream: str = STREAM) -> None:
 
 
 def files(root: str | Path, stream: str = STREAM) -> list[File]:
-    return list(lake(root).stream(TAP_ID, stream).since(0))
+    return list(lake(root).stream(TAP_ID, stream).snapshot().files())
 
 
 def lake(root: str | Path) -> Lake:

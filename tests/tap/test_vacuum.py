@@ -65,7 +65,7 @@ def test_the_metrics_count_what_comes_out_of_a_merged_file(
     for number in range(3, 10):
         land(tmp_path, range(number, number + 1))
     vacuum(open_lake(tmp_path).store, KEYS, VacuumOptions())
-    (merged,) = open_lake(tmp_path).stream(TAP, "orders").since(0)
+    (merged,) = open_lake(tmp_path).stream(TAP, "orders").snapshot().files()
     assert merged.records == 10
     assert replay(tmp_path, state, **built)[0] == list(range(3, 10))
     assert counted(caplog) == [7]

@@ -226,7 +226,7 @@ def test_the_tap_id_and_the_run_id_come_from_meltano(tmp_path: Path) -> None:
     assert run(LINES, tmp_path, tap_id=None, env=env).code == 0
     (tap,) = lake(tmp_path).taps()
     assert tap.tap_id == "tap-shop--acme"
-    (file,) = tap.stream("s").since(0)
+    (file,) = tap.stream("s").snapshot().files()
     assert file.run_id == "run-17"
 
 

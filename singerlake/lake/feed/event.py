@@ -1,0 +1,107 @@
+"""Events: what a feed reports about streams and runs.
+
+Each carries the bookmark that a consumer stores in the same transaction as its effect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+
+from singerlake.format.manifest import File
+from singerlake.format.run import Outcome, RunStream
+from singerlake.lake.feed.bookmark import Bookmark
+
+MOST_FILES = 1000
+"""How many files one event has: a rebuild can make one commit of a million."""
+
+Reason = Literal["vacuum", "erase", "unknown"]
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event"):
+    """`stream` is "" where an event is about a tap's runs, and `tap` too where it is about the
+    lake."""
+
+    tap: str
+    stream: str
+    bookmark: Bookmark
+
+
+class Committed(Event, frozen=True, kw_only=True, tag="committed"):
+    """One commit, or a part of it: `continues` says that the commit goes on in the next event.
+
+    `time` is the writer's clock: for people, never for order. `files` has a row for each file as it
+    was committed; `path` is the file that holds its lines now, which after a vacuum is a merged
+    one. Where an older vacuum forgot what it merged, one row stands for all of its numbers, and
+    writer, run, records and bytes are None.
+    """
+
+    first_sequence: int
+    last_sequence: int
+    time: datetime
+    writer_id: str | None
+    run_id: str | None
+    schema_hashes: tuple[str, ...]
+    records: int | None
+    bytes: int | None
+    files: tuple[File, ...]
+    continues: bool = False
+
+
+class Replaced(Event, frozen=True, kw_only=True, tag="replaced"):
+    """These rows hold the numbers of this range from now on. Idempotent: it may come again.
+
+    No record changed by a `vacuum`. After `unknown`, ask again for whatever was kept about the
+    range. `time` is None where nobody knows when it happened.
+    """
+
+    first_sequence: int
+    last_sequence: int
+    files: tuple[File, ...]
+    reason: Reason
+    time: datetime | None
+
+
+class Renumbered(Event, frozen=True, kw_only=True, tag="renumbered"):
+    """The log has a new id, and every number was given anew. The bookmark is before its first:
+    go on from there, or stop."""
+
+    old_log_id: str
+
+
+class Lost(Event, frozen=True, kw_only=True, tag="lost"):
+    """No file bears these numbers any more, and their records are gone from the lake."""
+
+    first_sequence: int
+    last_sequence: int
+    reason: str
+    time: datetime
+
+
+class RunEnded(Event, frozen=True, kw_only=True, tag="run-ended"):
+    """A run of a tap ended; its commits came before. `streams` is what it left in each.
+
+    `corrects` says that somebody corrected the outcome of a run whose end was reported before.
+    """
+
+    run_id: str
+    writer_id: str
+    outcome: Outcome
+    begun: datetime
+    ended: datetime
+    streams: Mapping[str, RunStream]
+    corrects: bool = False
+
+
+class Failed(Event, frozen=True, kw_only=True, tag="failed"):
+    """A stream, or a tap's catalogue or runs, cannot be read now. The bookmark does not move, and
+    the others go on. Given again when the error is another.
+
+    `kind` is the error's class, such as CorruptDocument, MissingManifest or StaleBookmark.
+    """
+
+    error: str
+    kind: str

@@ -1,0 +1,97 @@
+"""Positions: bookmarks in a snapshot, made and verified."""
+
+from __future__ import annotations
+
+from singerlake.errors import MissingManifest, StaleBookmark
+from singerlake.format.manifest import File
+from singerlake.lake.feed.bookmark import Bookmark
+from singerlake.lake.log import Selection
+from singerlake.lake.merge import read_merge
+from singerlake.lake.snapshot import Snapshot
+
+_ANEW = "read the stream whole once, without its bookmark (Meltano: --full-refresh)"
+
+
+def end_of(snapshot: Snapshot) -> Bookmark:
+    """Where a reader stands who has read all of the snapshot."""
+    manifest = snapshot.manifest
+    newest = manifest.files[-1] if manifest.files else None
+    is_last = newest is not None and newest.sequence == manifest.last_sequence
+    check = newest.check if newest is not None and is_last else ""
+    return Bookmark(manifest.log_id, manifest.last_sequence, check)
+
+
+def after(snapshot: Snapshot, file: File) -> Bookmark:
+    """Where a reader stands who has read up to this file, and all of it."""
+    return Bookmark(snapshot.manifest.log_id, file.sequence, file.check)
+
+
+def at(snapshot: Snapshot, sequence: int) -> Bookmark:
+    """Where a reader stands who has read up to a number, also one within a merged file.
+
+    Costs a request where the manifest alone does not have the digits.
+    """
+    if sequence == snapshot.manifest.last_sequence:
+        return end_of(snapshot)
+    return Bookmark(snapshot.manifest.log_id, sequence, _check_at(snapshot, sequence))
+
+
+def _check_at(snapshot: Snapshot, sequence: int) -> str:
+    """`File.check` of the file that was committed under a number; "" where nothing tells."""
+    if sequence <= 0:
+        return ""
+    for file in snapshot.files(Selection(since=sequence - 1, until=sequence)):
+        if file.sequence == sequence:
+            return file.check
+        merge = read_merge(snapshot.store, snapshot.keys, file)
+        known = merge.known_rows() if merge is not None else []
+        return next((row.check for row in known if row.sequence == sequence), "")
+    return ""
+
+
+def require(snapshot: Snapshot, bookmark: Bookmark) -> None:
+    """Raises `StaleBookmark` or `MissingManifest` where a reader cannot go on from a bookmark."""
+    manifest = snapshot.manifest
+    where = f"stream {manifest.stream!r} of {manifest.tap_id!r} in {snapshot.store.url}"
+    if snapshot.by_listing:
+        raise MissingManifest(
+            f"{where}: there is a bookmark, and no manifest to look it up in; "
+            "run `singerlake rebuild` first"
+        )
+    if not manifest.log_id:
+        raise StaleBookmark(
+            f"{where}: there is a bookmark, and the stream has no files (any more); read it "
+            "without its bookmark once there are (Meltano: --full-refresh)"
+        )
+    if bookmark.log_id != manifest.log_id:
+        raise StaleBookmark(
+            f"{where}: the bookmark belongs to another log ({bookmark.log_id}, this one is "
+            f"{manifest.log_id}): another lake, or a rebuild gave new sequence numbers; {_ANEW}"
+        )
+    if bookmark.sequence > manifest.last_sequence:
+        raise StaleBookmark(
+            f"{where}: the bookmark is at {bookmark.sequence}, and the newest file is "
+            f"{manifest.last_sequence}: the lake is older than the bookmark; {_ANEW}"
+        )
+    _require_same_file(snapshot, bookmark, where)
+
+
+def _require_same_file(snapshot: Snapshot, bookmark: Bookmark, where: str) -> None:
+    """Raises `StaleBookmark` where another file bears the bookmark's number.
+
+    Without anything new to read, only rows that cost no request are compared: the next commit
+    brings the rest.
+    """
+    if not bookmark.check:
+        return
+    rows = snapshot.manifest.files
+    is_at_hand = bool(rows) and rows[0].lowest_sequence <= bookmark.sequence
+    if bookmark.sequence == snapshot.manifest.last_sequence and not is_at_hand:
+        return
+    found = _check_at(snapshot, bookmark.sequence)
+    if found not in ("", bookmark.check):
+        raise StaleBookmark(
+            f"{where}: the bookmark is at {bookmark.sequence}, where a file with the checksum "
+            f"{bookmark.check}… was read, and the file there now has {found}…: an older manifest "
+            f"was put back, and numbers were given again. To lose nothing, {_ANEW}"
+        )
