@@ -18,7 +18,7 @@ from unittest import mock
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from singerlake.errors import DamageError, SingerlakeError, StaleBookmark
+from singerlake.errors import DamageError, SingerlakeError, StaleBookmark, StaleSnapshot
 from singerlake.format import manifest as manifests
 from singerlake.lake import (
     Bookmark,
@@ -245,7 +245,7 @@ class History(RuleBasedStateMachine):
         held = self.held[which % len(self.held)]
         try:
             require_same([record["id"] for record in held.snapshot.records()], held.numbers)
-        except DamageError:
+        except (DamageError, StaleSnapshot):
             assert not held.safe
 
     @rule()
