@@ -7,7 +7,7 @@ for file in lake.stream("tap-x--meltano", "orders").increment(bookmark).files():
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -19,7 +19,11 @@ from singerlake.format.keys import StreamKeys
 from singerlake.lake import annotation, discovery, registry, snapshot, unknown
 from singerlake.lake.feed import increment
 from singerlake.lake.feed.bookmark import Bookmark
+from singerlake.lake.feed.cursor import Cursor
+from singerlake.lake.feed.feed import Feed
+from singerlake.lake.feed.follower import Follower
 from singerlake.lake.feed.increment import Increment
+from singerlake.lake.feed.options import DEFAULTS, FeedOptions
 from singerlake.lake.identity import new_run_id
 from singerlake.lake.runs import LOST_AFTER, Run, history
 from singerlake.lake.snapshot import Snapshot
@@ -108,6 +112,22 @@ class Lake:
 
     def stream(self, tap_id: str, name: str) -> Stream:
         return Stream(self.store, tap_id, name)
+
+    def feed(
+        self,
+        cursor: Cursor | None = None,
+        taps: Collection[str] | None = None,
+        streams: Collection[str] | None = None,
+        *,
+        options: FeedOptions = DEFAULTS,
+        follower: Follower | None = None,
+    ) -> Feed:
+        """What is committed from a cursor on, and which runs end, as events: of all streams, or of
+        these taps and these streams, also before they exist.
+
+        Feeds that are given one follower ask the store once for all of them.
+        """
+        return Feed(follower or Follower(self.store, options), cursor or Cursor(), taps, streams)
 
     def annotations(self) -> dict[str, dict[str, Any]]:
         """What people wrote about the taps in the lake document."""

@@ -107,15 +107,20 @@ FEW = 4
 def read_head(store: Store, keys: StreamKeys) -> Head:
     """The stream's manifest as it is now. Raises `NotFound` and `CorruptDocument`."""
     stored = store.read(keys.manifest)
+    return Head(decode(store, keys, stored.data), stored.version)
+
+
+def decode(store: Store, keys: StreamKeys, data: bytes) -> Manifest:
+    """The stream's manifest from its bytes. Raises `CorruptDocument`."""
     where = f"{store.url}/{keys.manifest}"
-    manifest = manifests.decode(stored.data, where)
+    manifest = manifests.decode(data, where)
     if (manifest.tap_id, manifest.stream) != (keys.tap_id, keys.stream):
         raise CorruptDocument(
             f"{where}: expected the manifest of stream {keys.stream!r} of {keys.tap_id!r}, found "
             f"that of {manifest.stream!r} of {manifest.tap_id!r}; put it back where it belongs, "
             "then run `singerlake rebuild`"
         )
-    return Head(manifest, stored.version)
+    return manifest
 
 
 def behind(

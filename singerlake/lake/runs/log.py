@@ -39,14 +39,19 @@ def new_commit_id() -> str:
 def read_head(store: Store, keys: RunKeys) -> Head:
     """The log as it is now, by one request. Raises `NotFound` and `CorruptDocument`."""
     stored = store.read(keys.log)
+    return Head(decode(store, keys, stored.data), stored.version)
+
+
+def decode(store: Store, keys: RunKeys, data: bytes) -> RunLog:
+    """The log from its bytes. Raises `CorruptDocument`."""
     where = f"{store.url}/{keys.log}"
-    log = run_log.decode(stored.data, where)
+    log = run_log.decode(data, where)
     if log.tap_id != keys.tap_id:
         raise CorruptDocument(
             f"{where}: expected the run log of {keys.tap_id!r}, found that of {log.tap_id!r}; put "
             "it back where it belongs, then run `singerlake rebuild`"
         )
-    return Head(log, stored.version)
+    return log
 
 
 def read_or_new(store: Store, keys: RunKeys) -> Head:
