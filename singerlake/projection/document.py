@@ -21,7 +21,9 @@ import msgspec
 from singerlake.errors import ConfigError
 from singerlake.format import document
 from singerlake.format import keys as key_names
-from singerlake.format.record_type import Numbers
+from singerlake.format.record_type import Numbers, Type
+from singerlake.projection import untyped
+from singerlake.projection.schema import record_of
 
 KIND = "singerlake.published"
 
@@ -71,6 +73,8 @@ class Published(msgspec.Struct, frozen=True, kw_only=True):
     `log_id` and `sequence` are the place in the raw log up to which it goes. Schemas are Spark's,
     as JSON: `schema` is the version's, `schemas` are those that its files were written with.
     `misfits` has, by run and by column, how many values did not fit and are null.
+    `untyped` has, by place, how many values came where the schema allows nothing but null: see
+    `untyped`. A place that it lacks was not counted, by a version that did not do that yet.
     `run` is the run of the tap, by run id and writer id, whose rows these are; None where the rows
     are those of all runs.
     """
@@ -89,6 +93,7 @@ class Published(msgspec.Struct, frozen=True, kw_only=True):
     schemas: tuple[dict[str, Any], ...]
     files: tuple[PublishedFile, ...] = ()
     misfits: dict[str, dict[str, int]] = {}
+    untyped: dict[str, int] = {}
     run: tuple[str, str] | None = None
     retired: tuple[Retired, ...] = ()
 
@@ -158,6 +163,27 @@ def require_same(before: Published, settings: Settings) -> None:
         )
 
 
+def require_typed(before: Published, grown: Type) -> None:
+    """Raises `ConfigError` where readers of the grown type would take older values for null."""
+    found = {
+        place: before.untyped.get(place)
+        for schema in before.schemas
+        for place in untyped.lost(record_of(schema), grown)
+        if before.untyped.get(place) != 0
+    }
+    if found:
+        told = "; ".join(
+            f"{place} {'(not counted)' if count is None else count}"
+            for place, count in found.items()
+        )
+        raise ConfigError(
+            f"stream {before.stream!r} of {before.tap_id!r}: what a schema declared as null alone "
+            "has another type now, and values that came all the same are published as JSON text, "
+            f"to be read as null from now on: {told}. Nothing was published. Use --full to publish "
+            "the stream anew: each value is converted then, or counted as a misfit"
+        )
+
+
 def successor(
     before: Published | None, made: Published, *, appends: bool, grace: timedelta
 ) -> Published:
@@ -172,7 +198,12 @@ def successor(
     added = (msgspec.structs.replace(file, schema=own) for file in made.files)
     misfits = {**before.misfits, **made.misfits} if appends else made.misfits
     version = msgspec.structs.replace(
-        made, version=before.version + 1, schemas=schemas, files=(*kept, *added), misfits=misfits
+        made,
+        version=before.version + 1,
+        schemas=schemas,
+        files=(*kept, *added),
+        misfits=misfits,
+        untyped=_untyped(before, made) if appends else made.untyped,
     )
     # Older rows are history: their files' own times are older still.
     retired = [row for row in before.retired if made.published - row.time < grace]
@@ -180,6 +211,15 @@ def successor(
         Retired(run_id=run_id, time=made.published) for run_id in sorted(before.runs - version.runs)
     ]
     return msgspec.structs.replace(version, retired=tuple(retired))
+
+
+def _untyped(before: Published, made: Published) -> dict[str, int]:
+    """The counts of both; what nobody counted in one of them, nobody knows of both."""
+    known = {place for schema in before.schemas for place in untyped.places(record_of(schema))}
+    uncounted = known - before.untyped.keys()
+    counts = Counter(before.untyped)
+    counts.update(made.untyped)
+    return {place: count for place, count in counts.items() if place not in uncounted}
 
 
 decode = document.reader(Published, KIND, sealed=True)

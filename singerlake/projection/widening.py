@@ -12,9 +12,7 @@ import pyarrow as pa
 
 from singerlake.format.record_type import NULL, Type
 from singerlake.projection import json_value
-
-_STRINGS = frozenset({"string", "text", "json", "null"})
-"""The kinds that are strings in a column."""
+from singerlake.projection.untyped import STRINGS
 
 
 def conformed(batch: Any, schema: Any, was: Type, now: Type) -> Any:
@@ -47,18 +45,18 @@ def _is_told_anew(was: Type, now: Type) -> bool:
     if was.kind == now.kind and was.items is not None and now.items is not None:
         return _is_told_anew(was.items, now.items)
     # Nobody knows what a string without a mark is: it stays.
-    return was.kind == "null" or (now.kind in _STRINGS and was.kind not in ("string", now.kind))
+    return was.kind == "null" or (now.kind in STRINGS and was.kind not in ("string", now.kind))
 
 
 def _told(value: Any, was: Type, now: Type) -> Any:
     """A value of one type as one of a wider type."""
     if value is None:
         return None
-    if now.kind in _STRINGS:
+    if now.kind in STRINGS:
         as_json = now.kind == "json" and was.kind not in ("json", "null", "string")
         return json_value.encode(value).decode() if as_json else _text(value)
     if was.kind == "null":
-        return None  # It did not fit its schema, and nobody knows how it fits this one.
+        return None  # No run publishes this today: `document.require_typed` refuses it.
     if now.kind == "struct":
         kinds = dict(was.fields)
         return {n: _told(value.get(n), kinds.get(n, NULL), new) for n, new in now.fields}

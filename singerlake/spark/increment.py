@@ -23,7 +23,7 @@ from singerlake.projection.document import Settings
 from singerlake.projection.file_format import FORMATS
 from singerlake.projection.publication import PublishedHead
 from singerlake.spark import layout, options, source, views
-from singerlake.spark.evolution import marked
+from singerlake.spark.evolution import marked, merged, record_of
 from singerlake.spark.options import ReadOptions
 
 MODES = ("append", "current", "last_run")
@@ -106,16 +106,26 @@ class Increment:
 
     def require_columns(self) -> None:
         """Raises `ConfigError` where the stream's columns and the settings do not go together."""
-        merged, settings = self._merged, self.settings
-        schema = source.spark_schema(merged, self._options)
+        found, settings = self._merged, self.settings
+        schema = source.spark_schema(found, self._options)
         layout.require_columns(schema, settings.partition_by, settings.sort_by)
         # A stream that declares no property comes whole.
-        if settings.mode == "current" and merged.record.fields:
-            views.require_current(merged, self._options, self.keys)
+        if settings.mode == "current" and found.record.fields:
+            views.require_current(found, self._options, self.keys)
+        before = self.head.published
+        if before is not None and self.appends:
+            documents.require_typed(before, record_of(self.grown(self.marked(schema))))
 
     def marked(self, schema: StructType) -> StructType:
         """The schema of the files, with what each string is."""
         return marked(schema, self._merged.record)
+
+    def grown(self, schema: StructType) -> StructType:
+        """The version's schema, once it has files with this one."""
+        before = self.head.published
+        if before is None or not self.appends:
+            return schema
+        return merged(StructType.fromJson(before.schema), schema)
 
     @cached_property
     def _merged(self) -> MergedSchema:

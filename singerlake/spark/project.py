@@ -29,7 +29,6 @@ from singerlake.projection.cleanup import GRACE, clean
 from singerlake.projection.document import Published, PublishedFile, PublishedKeys, Settings
 from singerlake.projection.publication import put, read_published_head, require_staged
 from singerlake.spark import layout
-from singerlake.spark.evolution import merged
 from singerlake.spark.failure import explained
 from singerlake.spark.increment import Increment, checked, planned
 from singerlake.spark.lend import share
@@ -144,7 +143,9 @@ def project(
         parts = layout.partition_parts(settings.partition_by, shown.columns)
         labels = tuple(part.label for part in parts)
         columns = tuple(shown.columns)
-        staging = Staging(store, keys, run_id, settings.format, labels, columns, file_bytes)
+        staging = Staging(
+            store, keys, run_id, settings.format, labels, columns, plan.columns, file_bytes
+        )
         arranged = layout.arranged(frame, settings.partition_by, settings.sort_by)
         staged = stage(arranged, staging, plan.since, plan.until)
     _require_all(plan, staged.files)
@@ -211,10 +212,7 @@ def _require_fit(plan: Increment, misfits: Tally, limit: int | None) -> None:
 
 
 def _published(plan: Increment, run_id: str, schema: StructType, staged: Staged) -> Published:
-    manifest, before = plan.snapshot.manifest, plan.head.published
-    whole = schema
-    if before is not None and plan.appends:
-        whole = merged(StructType.fromJson(before.schema), schema)
+    manifest = plan.snapshot.manifest
     return Published(
         tap_id=manifest.tap_id,
         stream=manifest.stream,
@@ -224,11 +222,12 @@ def _published(plan: Increment, run_id: str, schema: StructType, staged: Staged)
         settings=plan.settings,
         log_id=manifest.log_id,
         sequence=plan.until,
-        schema=whole.jsonValue(),
+        schema=plan.grown(schema).jsonValue(),
         schemas=(schema.jsonValue(),),
         run=plan.run,
         files=staged.files,
         misfits={run_id: staged.misfits.counts} if staged.misfits.total else {},
+        untyped=staged.untyped,
     )
 
 

@@ -7,9 +7,10 @@ succeeded reports is ever published: a task may be killed, repeated or run twice
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -23,7 +24,9 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from singerlake.decode.misfit import Misfit, Tally
 from singerlake.errors import AlreadyExists
+from singerlake.format.record_type import Type, struct
 from singerlake.lake.scratch import temporary_folder
+from singerlake.projection import untyped
 from singerlake.projection.document import PublishedFile, PublishedKeys
 from singerlake.projection.file_format import FORMATS, Sink
 from singerlake.spark import layout
@@ -34,9 +37,10 @@ FILE_BYTES = 256 * 1024 * 1024
 """A file that has grown past this is closed, and another one begun."""
 
 _misfits = msgspec.json.Decoder(dict[str, Misfit])
+_untyped = msgspec.json.Decoder(dict[str, int])
 _REPORT = (
     "task int, part int, path string, records long, bytes long, checksum string, "
-    "partition array<string>, misfits string"
+    "partition array<string>, misfits string, untyped string"
 )
 _REPORT_ARROW = pa.schema(
     [
@@ -48,6 +52,7 @@ _REPORT_ARROW = pa.schema(
         ("checksum", pa.string()),
         ("partition", pa.list_(pa.string())),
         ("misfits", pa.string()),
+        ("untyped", pa.string()),
     ]
 )
 
@@ -57,6 +62,7 @@ class Staging:
     """Where a run writes its files, and how: what all of its tasks have to know.
 
     `columns` are those to write; the misfits of a row are counted, whether they are written or not.
+    `record` has the types of the record's own columns.
     """
 
     store: Store
@@ -65,15 +71,17 @@ class Staging:
     format: str
     labels: tuple[str, ...]
     columns: tuple[str, ...]
+    record: Mapping[str, Type]
     file_bytes: int = FILE_BYTES
 
 
 @dataclass(frozen=True)
 class Staged:
-    """What a run wrote, and the misfits of its rows."""
+    """What a run wrote, and the misfits and the untyped values of its rows."""
 
     files: tuple[PublishedFile, ...]
     misfits: Tally
+    untyped: dict[str, int] = field(default_factory=dict)
 
 
 NOTHING = Staged((), Tally())
@@ -89,9 +97,10 @@ def stage(frame: DataFrame, staging: Staging, since: int, until: int) -> Staged:
     reports = sorted(
         _numbered(frame).mapInArrow(work, _REPORT).collect(), key=lambda row: (row.task, row.part)
     )
-    misfits = Tally()
+    misfits, counts = Tally(), Counter(dict.fromkeys(untyped.places(struct(staging.record)), 0))
     for row in reports:
         misfits.merge(_misfits.decode(row.misfits or "{}"))
+        counts.update(_untyped.decode(row.untyped or "{}"))
     files = tuple(
         PublishedFile(
             path=row.path,
@@ -105,7 +114,7 @@ def stage(frame: DataFrame, staging: Staging, since: int, until: int) -> Staged:
         for row in reports
         if row.path
     )
-    return Staged(files, misfits)
+    return Staged(files, misfits, dict(counts))
 
 
 def _write(staging: Staging, schema: Any, batches: Iterator[Any]) -> Iterator[Any]:
@@ -115,11 +124,11 @@ def _write(staging: Staging, schema: Any, batches: Iterator[Any]) -> Iterator[An
         task = _Task(staging, written, Path(folder), _partition_id())
         for batch in batches:
             named = batch.rename_columns(schema.names)
-            task.count(named.column(MISFITS))
+            task.count(named)
             for values, rows in split(named):
                 task.write(values, rows.select(written.names).cast(written))
         task.close()
-        task.report_misfits()
+        task.report_counts()
     yield pa.RecordBatch.from_pylist(task.reports, _REPORT_ARROW)
 
 
@@ -155,18 +164,21 @@ class _Task:
         self._records = 0
         self._sink: Sink | None = None
         self._file: BinaryIO | None = None
-        self._misfits = Tally()
+        self._misfits, self._untyped = Tally(), Counter[str]()
         self.reports: list[dict[str, Any]] = []
 
-    def count(self, misfits: Any) -> None:
+    def count(self, batch: Any) -> None:
+        untyped.count(batch, self._staging.record.items(), self._untyped)
+        misfits = batch.column(MISFITS)
         if misfits.null_count < len(misfits):
             for row in misfits.drop_null():
                 self._misfits.add(row.as_py())
 
-    def report_misfits(self) -> None:
-        if self._misfits.total:
-            text = msgspec.json.encode(self._misfits.found).decode()
-            self.reports.append({"task": self._number, "part": len(self.reports), "misfits": text})
+    def report_counts(self) -> None:
+        if self._misfits.total or self._untyped.total():
+            found = {"misfits": self._misfits.found, "untyped": self._untyped}
+            texts = {name: msgspec.json.encode(counts).decode() for name, counts in found.items()}
+            self.reports.append({"task": self._number, "part": len(self.reports), **texts})
 
     def write(self, values: tuple[str | None, ...], rows: Any) -> None:
         if self._file and (values != self._values or self._file.tell() >= self._staging.file_bytes):

@@ -26,6 +26,7 @@ from tests.lake.landing import KEYS, STREAM, TAP
 OUT = PublishedKeys(TAP, STREAM)
 SETTINGS = Settings(format="parquet", mode="append")
 GRACE = timedelta(days=1)
+NO_COLUMNS = {"type": "struct", "fields": []}
 SPARK = {
     "waiting": ["singerlake.projection.publication"],
     "naming": ["singerlake.projection.document"],
@@ -70,8 +71,8 @@ def project(store: Store) -> int:
             settings=SETTINGS,
             log_id=plan.snapshot.manifest.log_id,
             sequence=plan.until,
-            schema={},
-            schemas=({},),
+            schema=NO_COLUMNS,
+            schemas=(NO_COLUMNS,),
             files=tuple(files),
         )
         new = documents.successor(head.published, made, appends=plan.appends, grace=GRACE)

@@ -37,6 +37,7 @@ from tests.lake.landing import new_store
 
 KEYS = PublishedKeys("tap/x", "..")
 DAY = timedelta(days=1)
+NO_COLUMNS = {"type": "struct", "fields": []}
 
 
 def version(store: Store, sequence: int = 1, content: bytes = b"rows") -> Published:
@@ -57,8 +58,8 @@ def version(store: Store, sequence: int = 1, content: bytes = b"rows") -> Publis
         settings=Settings(format="parquet", mode="append"),
         log_id="log",
         sequence=sequence,
-        schema={},
-        schemas=({},),
+        schema=NO_COLUMNS,
+        schemas=(NO_COLUMNS,),
         files=(file,),
     )
 
