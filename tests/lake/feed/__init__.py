@@ -1,0 +1,1 @@
+"""Increments, and the feed."""
