@@ -10,7 +10,6 @@ Everything here is a frozen value; an update returns a new manifest.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import groupby
 from typing import Annotated
 
 import msgspec
@@ -250,19 +249,16 @@ def revised(manifest: Manifest, kind: str, first: int, last: int) -> Manifest:
     """The manifest with a revision more, of its newest commit: rows from `first` to `last`
     changed."""
     commit = manifest.commit
-    number = next_number(manifest.revision, commit.time)
     one = Revision(
-        number=number,
+        number=next_number(manifest.revision, commit.time),
         kind=kind,
         first_sequence=first,
         last_sequence=last,
         commit=commit.id,
         time=commit.time,
     )
-    # Older ones do not connect to this number where an older Singerlake dropped some.
-    before = () if manifest.revision is None else manifest.revisions
-    kept = (*before, one)[-KEPT:]
-    return msgspec.structs.replace(manifest, revision=number, revisions=kept)
+    kept = (*manifest.revisions, one)[-KEPT:]
+    return msgspec.structs.replace(manifest, revision=one.number, revisions=kept)
 
 
 def with_paths(versions: dict[str, Version], files: Iterable[File]) -> dict[str, Version]:
@@ -303,57 +299,3 @@ def require_same_schema(manifest: Manifest, schema_hash: str, digest: str) -> No
             f"the one sent now is {digest}; nothing was written. Any change to the schema, such "
             "as a description, gives it another hash"
         )
-
-
-class Seal(msgspec.Struct, frozen=True):
-    """Rows that are due to move from the manifest to a segment of their own."""
-
-    level: int
-    rows: tuple[File, ...] | tuple[Segment, ...]
-
-    @property
-    def content(self) -> SegmentContent:
-        files = tuple(row for row in self.rows if isinstance(row, File))
-        segments = tuple(row for row in self.rows if isinstance(row, Segment))
-        return SegmentContent(files=files, segments=segments)
-
-
-def due_seal(manifest: Manifest) -> Seal | None:
-    """The next rows to move out, or None while the manifest is small enough."""
-    if len(manifest.files) > 2 * FAN_OUT:
-        return Seal(1, manifest.files[:FAN_OUT])
-    # Only neighbours move together: a segment's rows must be a stretch of the log.
-    for level, neighbours in groupby(manifest.segments, key=lambda segment: segment.level):
-        peers = tuple(neighbours)
-        if len(peers) > 2 * FAN_OUT and level < MOST_LEVELS:
-            return Seal(level + 1, peers[:FAN_OUT])
-    return None
-
-
-def segment_of(level: int, rows: Sequence[File | Segment], path: str, checksum: str) -> Segment:
-    """The row that stands for these rows once they are in a segment of their own."""
-    first, last = rows[0], rows[-1]
-    return Segment(
-        path=path,
-        level=level,
-        first_sequence=first.lowest_sequence if isinstance(first, File) else first.first_sequence,
-        last_sequence=last.sequence if isinstance(last, File) else last.last_sequence,
-        files=sum(1 if isinstance(row, File) else row.files for row in rows),
-        records=sum(max(row.records, 0) for row in rows),
-        bytes=sum(row.bytes for row in rows),
-        first=min(row.first for row in rows),
-        last=max(row.last for row in rows),
-        checksum=checksum,
-    )
-
-
-def sealed(manifest: Manifest, seal: Seal, segment: Segment) -> Manifest:
-    """The manifest with the seal's rows replaced by the segment that now holds them."""
-    if seal.level == 1:
-        files, segments = manifest.files[len(seal.rows) :], [*manifest.segments, segment]
-    else:
-        moved = {row.path for row in seal.rows}
-        files = manifest.files
-        segments = [row for row in manifest.segments if row.path not in moved] + [segment]
-    ordered = tuple(sorted(segments, key=lambda row: row.first_sequence))
-    return msgspec.structs.replace(manifest, files=files, segments=ordered)

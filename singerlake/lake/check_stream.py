@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from singerlake.errors import CorruptDocument, CorruptFile, MissingFile, NotFound, StaleSnapshot
 from singerlake.format import keys as key_names
-from singerlake.format import manifest as manifests
+from singerlake.format import seal as seals
 from singerlake.format.keys import FileName, StreamKeys, StreamObject
 from singerlake.format.manifest import File, Manifest, Segment
 from singerlake.lake import log, merge, retired, source, uploads
@@ -175,7 +175,7 @@ def _segments(store: Store, keys: StreamKeys, segments: Iterable[Segment]) -> It
     for row in segments:
         content = log.read_segment(store, keys, row)
         rows: list[File | Segment] = [*content.segments, *content.files]
-        if row != manifests.segment_of(row.level, rows, row.path, row.checksum):
+        if row != seals.segment_of(row.level, rows, row.path, row.checksum):
             message = "its row in the manifest does not sum up what is in it"
             yield Finding(Level.ERROR, "segment-wrong", keys.under(row.path), message)
         yield from _segments(store, keys, content.segments)

@@ -24,8 +24,9 @@ from singerlake.errors import (
 from singerlake.format import document
 from singerlake.format import keys as key_names
 from singerlake.format import manifest as manifests
+from singerlake.format import seal as seals
 from singerlake.format.keys import StreamKeys
-from singerlake.format.manifest import Commit, File, Manifest, Seal, Segment
+from singerlake.format.manifest import Commit, File, Manifest, Segment
 from singerlake.lake import clock, log, retired
 from singerlake.lake.lock import LockTimes
 from singerlake.lake.log import EVERYTHING, Head, Selection
@@ -237,17 +238,17 @@ def _read_again(store: Store, keys: StreamKeys) -> Head:
 
 def _seal(store: Store, keys: StreamKeys, manifest: Manifest) -> tuple[Manifest, str]:
     """Move the oldest rows to a segment where that is due; at most once a commit."""
-    seal = manifests.due_seal(manifest)
+    seal = seals.due_seal(manifest)
     if seal is None:
         return manifest, ""
     segment = write_segment(store, keys, seal)
-    return manifests.sealed(manifest, seal, segment), segment.path
+    return seals.sealed(manifest, seal, segment), segment.path
 
 
-def write_segment(store: Store, keys: StreamKeys, seal: Seal) -> Segment:
+def write_segment(store: Store, keys: StreamKeys, seal: seals.Seal) -> Segment:
     """Put rows in a segment of their own; returns the row that stands for them."""
     data = document.encode(seal.content)
-    row = manifests.segment_of(seal.level, seal.rows, "", log.checksum(data))
+    row = seals.segment_of(seal.level, seal.rows, "", log.checksum(data))
     path = key_names.segment_path(
         seal.level, row.first_sequence, row.last_sequence, uuid.uuid4().hex[:8]
     )

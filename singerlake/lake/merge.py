@@ -22,8 +22,9 @@ from singerlake.format import document
 from singerlake.format import keys as key_names
 from singerlake.format import manifest as manifests
 from singerlake.format import merge as merges
+from singerlake.format import seal as seals
 from singerlake.format.keys import FileName, StreamKeys
-from singerlake.format.manifest import File, Manifest, MergeRef, Seal, Segment, Version
+from singerlake.format.manifest import File, Manifest, MergeRef, Segment, Version
 from singerlake.format.merge import Merge, Retiree
 from singerlake.format.origin import Origin
 from singerlake.lake import clock, commit, inventory, log, retired, source
@@ -359,6 +360,8 @@ def _no_longer_listed(keys: StreamKeys, item: Replacement) -> BusyError:
 def _sealed(store: Store, keys: StreamKeys, rows: list[File], made: list[str]) -> Iterator[Segment]:
     size = manifests.FAN_OUT
     for start in range(0, len(rows), size):
-        segment = commit.write_segment(store, keys, Seal(1, tuple(rows[start : start + size])))
+        segment = commit.write_segment(
+            store, keys, seals.Seal(1, tuple(rows[start : start + size]))
+        )
         made.append(segment.path)
         yield segment

@@ -24,6 +24,7 @@ from singerlake.format import (
     message,
     singer_file,
 )
+from singerlake.format import seal as seals
 from singerlake.format.origin import Origin
 
 Target = Callable[[bytes], object]
@@ -49,7 +50,7 @@ def a_block(data: bytes) -> object:
 
 def a_manifest(data: bytes) -> object:
     found = manifest.decode(data, "here")
-    return manifest.totals(found), manifest.due_seal(found), manifest.encode(found)
+    return manifest.totals(found), seals.due_seal(found), manifest.encode(found)
 
 
 def a_segment(data: bytes) -> object:

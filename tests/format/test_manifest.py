@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from singerlake.errors import CorruptDocument, SchemaCollision, UnsupportedFormat
 from singerlake.format import document
 from singerlake.format import manifest as manifests
+from singerlake.format import seal as sealing
 from singerlake.format.manifest import (
     Commit,
     File,
@@ -188,11 +189,11 @@ class Log:
         start = self.manifest.last_sequence + 1
         added = [make_file(number) for number in range(start, start + count)]
         self.manifest = manifests.append(self.manifest, added, make_commit(), {HASH: DIGEST})
-        while (seals is None or seals > 0) and (seal := manifests.due_seal(self.manifest)):
+        while (seals is None or seals > 0) and (seal := sealing.due_seal(self.manifest)):
             path = f"_segments/{len(self.sealed)}"
             self.sealed[path] = seal.content
-            row = manifests.segment_of(seal.level, seal.rows, path, "sha256:x")
-            self.manifest = manifests.sealed(self.manifest, seal, row)
+            row = sealing.segment_of(seal.level, seal.rows, path, "sha256:x")
+            self.manifest = sealing.sealed(self.manifest, seal, row)
             seals = None if seals is None else seals - 1
 
     def files(self) -> Iterator[File]:
@@ -267,7 +268,7 @@ def test_commits_of_any_size_keep_every_file_in_order(
         if fan_out > 1:
             log.commit(0, None)
             log.require_whole()
-            assert manifests.due_seal(log.manifest) is None
+            assert sealing.due_seal(log.manifest) is None
             assert len(log.manifest.files) <= 2 * fan_out
 
 
@@ -282,7 +283,7 @@ def test_a_manifest_of_a_hundred_thousand_files_has_a_few_hundred_rows() -> None
 def test_a_small_manifest_is_not_sealed() -> None:
     log = Log()
     log.commit(2 * manifests.FAN_OUT)
-    assert manifests.due_seal(log.manifest) is None
+    assert sealing.due_seal(log.manifest) is None
     assert log.manifest.segments == ()
 
 
@@ -347,7 +348,7 @@ def test_a_row_at_the_limits_is_read(moment: datetime) -> None:
 
 
 def test_rows_that_no_segment_could_sum_up_are_corrupt() -> None:
-    row = manifests.segment_of(1, [make_file(1)], "x", "")
+    row = sealing.segment_of(1, [make_file(1)], "x", "")
     rows = (msgspec.structs.replace(row, bytes=2**62),) * 2
     data = document.encode(msgspec.structs.replace(empty(), segments=rows))
     with pytest.raises(CorruptDocument, match=r"^here: .*64 bits"):
@@ -361,13 +362,13 @@ def test_a_segment_without_rows_is_corrupt() -> None:
 
 def test_unknown_counts_add_nothing_to_a_segment() -> None:
     unknown = msgspec.structs.replace(make_file(2), records=-1)
-    assert manifests.segment_of(1, [make_file(1), unknown], "x", "").records == 1
+    assert sealing.segment_of(1, [make_file(1), unknown], "x", "").records == 1
 
 
 def test_segments_of_the_highest_level_stay_in_the_manifest() -> None:
-    row = manifests.segment_of(manifests.MOST_LEVELS, [make_file(1)], "x", "")
+    row = sealing.segment_of(manifests.MOST_LEVELS, [make_file(1)], "x", "")
     many = (row,) * (2 * manifests.FAN_OUT + 1)
-    assert manifests.due_seal(msgspec.structs.replace(empty(), segments=many)) is None
+    assert sealing.due_seal(msgspec.structs.replace(empty(), segments=many)) is None
 
 
 def test_a_manifest_of_the_future_may_look_like_anything() -> None:
