@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from itertools import chain
-from typing import Any
 
 import click
-from rich.table import Table
 
 from singerlake.cli.console import (
     complain,
-    moment,
-    number,
-    print_json_lines,
-    print_table,
-    size,
-    table,
 )
 from singerlake.cli.failures import Failures
-from singerlake.cli.name import shown
+from singerlake.cli.log_line import Line, empty_table, in_order, print_lines
 from singerlake.cli.options import (
     Span,
     command,
@@ -32,19 +26,22 @@ from singerlake.cli.options import (
 from singerlake.cli.progress import counted, progress
 from singerlake.cli.root import Root, root_arguments
 from singerlake.cli.selection import chosen_streams
-from singerlake.cli.show import committed, sequences
-from singerlake.format.keys import StreamKeys
+from singerlake.cli.show import committed
 from singerlake.format.manifest import File
-from singerlake.lake import Bookmark, Lake, Selection, Snapshot, Stream
+from singerlake.lake import Lake, Selection, Snapshot, Stream
+from singerlake.lake.feed import position
+from singerlake.lake.feed.cursor import Cursor
+from singerlake.lake.feed.event import Committed, Failed, Renumbered
+from singerlake.lake.feed.follower import Follower
+from singerlake.lake.feed.options import FeedOptions
 from singerlake.lake.parallel import Progress as OnProgress
-from singerlake.lake.parallel import in_parallel, no_progress
+from singerlake.lake.parallel import in_parallel
+from singerlake.runtime import Runtime
 
 LIMIT = 20
 
-Commit = tuple[Snapshot, File]
-Log = tuple[Snapshot, list[Commit]]
-Seen = dict[StreamKeys, Bookmark]
-"""Where the log of each stream was last seen to end."""
+
+Log = tuple[Snapshot, list[Line]]
 
 
 @command()
@@ -99,40 +96,85 @@ def log(
     with progress("reading logs") as bar:
         read = partial(_newest, since=since, limit=limit, runs=runs)
         logs = _logs(lake, tap, stream, read, failures, bar)
-    commits = [commit for _, some in logs for commit in some]
-    newest = _in_order(commits)[-(limit or len(commits)) :]
-    _print(newest, _table(steady=follow), as_json)
-    _note_listings([snapshot for snapshot, _ in logs])
+    lines = [line for _, some in logs for line in some]
+    newest = in_order(lines)[-(limit or len(lines)) :]
+    print_lines(newest, empty_table(steady=follow), as_json)
+    snapshots = [snapshot for snapshot, _ in logs]
+    _note_listings(snapshots)
     if not follow:
         failures.raise_first()
         return
-    seen = {snapshot.keys: _end(snapshot) for snapshot, _ in logs}
     told = failures.tell_new(set())
-    try:
-        while True:
-            pause(every)
-            failures = Failures()
-            logs = _logs(
-                lake, tap, stream, partial(_new, seen=seen, runs=runs), failures, no_progress
-            )
-            seen |= {snapshot.keys: _end(snapshot) for snapshot, _ in logs}
-            fresh = _in_order(commit for _, some in logs for commit in some)
-            if fresh:
-                _print(fresh, _table(header=False, steady=True), as_json)
-            told = failures.tell_new(told)
-    except KeyboardInterrupt:
-        return
+    with suppress(KeyboardInterrupt):
+        for fresh in _followed(lake, snapshots, tap, stream, every, told):
+            wanted = [line for line in fresh if not runs or line.file.run_id in runs]
+            if wanted:
+                print_lines(in_order(wanted), empty_table(header=False, steady=True), as_json)
 
 
 def pause(seconds: float) -> None:
     time.sleep(seconds)
 
 
+class _Rounds(Runtime):
+    """A clock that only waiting moves: each round asks for every stream."""
+
+    def __init__(self) -> None:
+        self._passed = 0.0
+
+    def monotonic(self) -> float:
+        return self._passed
+
+    def wait(self, woken: threading.Event, seconds: float) -> bool:
+        pause(seconds)
+        self._passed += seconds
+        return woken.is_set()
+
+
+def _followed(
+    lake: Lake,
+    read: Iterable[Snapshot],
+    tap: str | None,
+    stream: str | None,
+    every: float,
+    told: set[str],
+) -> Iterator[list[Line]]:
+    """What each round brings; of a log that was numbered anew, what comes from then on.
+
+    Complains of what cannot be read, unless it was `told` already.
+    """
+    known = [snapshot for snapshot in read if not snapshot.by_listing]
+    places = {(one.keys.tap_id, one.keys.stream): position.end_of(one) for one in known}
+    options = FeedOptions(poll_seconds=every, idle_seconds=every)
+    follower = Follower(lake.store, options, _Rounds())
+    feed = lake.feed(Cursor(places), tap and [tap], stream and [stream], follower=follower)
+    never = threading.Event()
+    while True:
+        follower.runtime.wait(never, every)
+        lines: list[Line] = []
+        anew: set[tuple[str, str]] = set()
+        for event in feed.poll():
+            if isinstance(event, Renumbered):
+                anew.add((event.tap, event.stream))
+            elif isinstance(event, Committed) and (event.tap, event.stream) not in anew:
+                lines += _lines_of(event)
+            elif isinstance(event, Failed) and (text := f"{event.kind}: {event.error}") not in told:
+                complain(text)
+        yield lines
+
+
+def _lines_of(event: Committed) -> list[Line]:
+    return [
+        Line(event.tap, event.stream, file, event.versions.get(file.schema_hash), file.committed)
+        for file in event.files
+    ]
+
+
 def _logs(
     lake: Lake,
     tap: str | None,
     stream: str | None,
-    read: Callable[[Snapshot], list[Commit]],
+    read: Callable[[Snapshot], list[Line]],
     failures: Failures,
     bar: OnProgress,
 ) -> list[Log]:
@@ -160,7 +202,7 @@ def _note_listings(snapshots: Iterable[Snapshot]) -> None:
 
 def _newest(
     snapshot: Snapshot, since: int | datetime | None, limit: int | None, runs: tuple[str, ...]
-) -> list[Commit]:
+) -> list[Line]:
     """The newest files. The log is read from its end, which is all that a few need."""
     lowest = since if isinstance(since, int) else 0
     last = snapshot.manifest.last_sequence
@@ -168,7 +210,7 @@ def _newest(
     while True:
         start = max(lowest, last - window)
         found = [
-            (snapshot, file)
+            _line(snapshot, file)
             for file in snapshot.commits(Selection(since=start))
             if (not isinstance(since, datetime) or file.committed >= since)
             and (not runs or file.run_id in runs)
@@ -178,79 +220,7 @@ def _newest(
         window *= 2  # gaps leave fewer files than numbers
 
 
-def _new(snapshot: Snapshot, seen: Seen, runs: tuple[str, ...]) -> list[Commit]:
-    """What was committed since; of a log that was numbered anew, what comes from now on."""
-    before = seen.get(snapshot.keys)
-    if before is not None and before.log_id not in ("", snapshot.manifest.log_id):
-        return []
-    start = 0 if before is None else before.sequence
-    if snapshot.manifest.last_sequence <= start:
-        return []
-    new = snapshot.commits(Selection(since=start))
-    return [(snapshot, file) for file in new if not runs or file.run_id in runs]
-
-
-def _end(snapshot: Snapshot) -> Bookmark:
-    return Bookmark(snapshot.manifest.log_id, snapshot.manifest.last_sequence)
-
-
-def _in_order(commits: Iterable[Commit]) -> list[Commit]:
-    """By time, and each stream's in the order of its log: the clocks of its writers may differ."""
-    latest: dict[StreamKeys, datetime] = {}
-    timed = []
-    for snapshot, file in commits:
-        time = max(file.committed, latest.get(snapshot.keys, file.committed))
-        latest[snapshot.keys] = time
-        timed.append((time, (snapshot, file)))
-    return [commit for _, commit in sorted(timed, key=lambda pair: pair[0])]
-
-
-def _print(commits: list[Commit], made: Table, as_json: bool) -> None:
-    if as_json:
-        print_json_lines(_row(snapshot, file) for snapshot, file in commits)
-        return
-    for snapshot, file in commits:
-        made.add_row(
-            moment(committed(snapshot, file)) or "?",
-            sequences(file),
-            _version(snapshot, file),
-            number(None if file.records < 0 else file.records),
-            size(file.bytes),
-            shown(f"{snapshot.keys.tap_id} {snapshot.keys.stream}"),
-        )
-    print_table(made, drop=("size", "ver", "records", "sequence"))
-
-
-def _table(header: bool = True, steady: bool = False) -> Table:
-    """`steady`: columns as wide whatever the rows hold, so that tables line up."""
-    numbers = {"sequence": 8, "ver": 3, "records": 10, "size": 8}
-    made = table(
-        "committed (UTC)", *numbers, "stream", numbers=tuple(numbers), fixed=("committed (UTC)",)
-    )
-    made.show_header = header
-    for column in made.columns if steady else ():
-        column.min_width = {**numbers, "committed (UTC)": 19}.get(str(column.header))
-    return made
-
-
-def _version(snapshot: Snapshot, file: File) -> str:
-    version = snapshot.manifest.versions.get(file.schema_hash)
-    return "?" if version is None else f"v{version.version}"
-
-
-def _row(snapshot: Snapshot, file: File) -> dict[str, Any]:
-    version = snapshot.manifest.versions.get(file.schema_hash)
-    return {
-        "committed": committed(snapshot, file),
-        "tap_id": snapshot.keys.tap_id,
-        "stream": snapshot.keys.stream,
-        "first_sequence": file.lowest_sequence,
-        "sequence": file.sequence,
-        "version": None if version is None else version.version,
-        "schema_hash": file.schema_hash,
-        "records": None if file.records < 0 else file.records,
-        "bytes": file.bytes,
-        "writer_id": file.writer_id,
-        "run_id": file.run_id,
-        "path": file.path,
-    }
+def _line(snapshot: Snapshot, file: File) -> Line:
+    keys, version = snapshot.keys, snapshot.manifest.versions.get(file.schema_hash)
+    number = None if version is None else version.version
+    return Line(keys.tap_id, keys.stream, file, number, committed(snapshot, file))

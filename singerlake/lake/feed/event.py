@@ -35,8 +35,9 @@ class Committed(Event, frozen=True, kw_only=True, tag="committed"):
 
     `time` is the writer's clock: for people, never for order. `files` has a row for each file as it
     was committed; `path` is the file that holds its lines now, which after a vacuum is a merged
-    one. Where an older vacuum forgot what it merged, one row stands for all of its numbers, and
-    writer, run, records and bytes are None.
+    one. `versions` has the number of each schema version by its hash. Where an older vacuum forgot
+    what it merged, one row stands for all of its numbers, and writer, run, records and bytes are
+    None.
     """
 
     first_sequence: int
@@ -44,7 +45,7 @@ class Committed(Event, frozen=True, kw_only=True, tag="committed"):
     time: datetime
     writer_id: str | None
     run_id: str | None
-    schema_hashes: tuple[str, ...]
+    versions: Mapping[str, int]
     records: int | None
     bytes: int | None
     files: tuple[File, ...]

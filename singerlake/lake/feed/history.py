@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from itertools import groupby
 from typing import cast, get_args
@@ -199,12 +199,18 @@ class _Pending:
             time=last.committed,
             writer_id=last.writer_id if known else None,
             run_id=last.run_id if known else None,
-            schema_hashes=tuple(dict.fromkeys(file.schema_hash for file in self.files)),
+            versions=_versions(snapshot, self.files),
             records=records if counted else None,
             bytes=sum(file.bytes for file in self.files) if known else None,
             files=tuple(self.files),
             continues=continues and known,
         )
+
+
+def _versions(snapshot: Snapshot, files: Iterable[File]) -> dict[str, int]:
+    known = snapshot.manifest.versions
+    hashes = dict.fromkeys(file.schema_hash for file in files)
+    return {hashed: known[hashed].version for hashed in hashes if hashed in known}
 
 
 def _missing(snapshot: Snapshot, read: Bookmark, first: int, last: int) -> Iterator[Lost]:
