@@ -13,7 +13,21 @@ from singerlake.errors import SingerlakeError
 
 if TYPE_CHECKING:
     from singerlake.lake import (
+        Bookmark,
+        Committed,
+        Cursor,
+        Event,
+        Failed,
+        Feed,
+        FeedOptions,
+        File,
+        Follower,
+        Increment,
         Lake,
+        Lost,
+        Renumbered,
+        Replaced,
+        RunEnded,
         Selection,
         Snapshot,
         Stream,
@@ -26,7 +40,21 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "Bookmark",
+    "Committed",
+    "Cursor",
+    "Event",
+    "Failed",
+    "Feed",
+    "FeedOptions",
+    "File",
+    "Follower",
+    "Increment",
     "Lake",
+    "Lost",
+    "Renumbered",
+    "Replaced",
+    "RunEnded",
     "Selection",
     "SingerlakeError",
     "Snapshot",

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import json
 import re
 import shlex
 import shutil
+import sqlite3
 import subprocess
 import sys
 import sysconfig
+import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +70,51 @@ def test_the_queries_of_the_guide_to_sql(tmp_path: Path) -> None:
     for script in blocks("how-to/sql.md", "sh"):
         run(f"cd {tmp_path}\n{script}", lake)
     assert (tmp_path / "issues.csv").read_text() == '"id","state"\n1,"open"\n'
+
+
+def test_the_consumer_of_the_guide_to_commits_acts_once_over_a_kill(
+    lake: Lake, tmp_path: Path
+) -> None:
+    follow, read = blocks("how-to/react.md", "python")
+    follow = follow.replace("./lake", lake.store.url).replace(
+        ").feed(", ").feed(options=OFTEN, cursor="
+    )
+    script = f"from singerlake import FeedOptions\nOFTEN = FeedOptions(0.05, 0.05)\n{follow}"
+    for number in (2, 3, 4):
+        commit(lake, number)
+        consumer = subprocess.Popen([sys.executable, "-c", script], cwd=tmp_path)
+        try:
+            wait_for(partial(has_commits, tmp_path, number))
+        finally:
+            consumer.kill()
+            consumer.wait()
+    assert commits_in(tmp_path) == [(TAP, "issues", number) for number in (1, 2, 3, 4)]
+    done = subprocess.run(
+        [sys.executable, "-c", read.replace("./lake", lake.store.url)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "sequence=4" in done.stdout
+
+
+def commits_in(folder: Path) -> list[tuple[str, str, int]]:
+    """None before the table is there."""
+    opened = contextlib.closing(sqlite3.connect(folder / "commits.db"))
+    with contextlib.suppress(sqlite3.OperationalError), opened as database:
+        return database.execute("select tap, stream, sequence from commits").fetchall()
+    return []
+
+
+def has_commits(folder: Path, count: int) -> bool:
+    return len(commits_in(folder)) == count
+
+
+def wait_for(happened: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not happened():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 @pytest.mark.slow
