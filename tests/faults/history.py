@@ -332,6 +332,7 @@ class History(RuleBasedStateMachine):
         for sequence in range(1, manifest.last_sequence + 1):
             wanted_part = Selection(since=sequence - 1, until=sequence)
             self.reference.commits.append([row["id"] for row in snapshot.records(wanted_part)])
+        require_same(self.reference.numbers, there)
         self.log_id = manifest.log_id
         self._removed()
 
