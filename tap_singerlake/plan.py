@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from singerlake.errors import ConfigError, StaleBookmark
@@ -12,7 +13,8 @@ from singerlake.format.manifest import File
 from singerlake.format.nearest import did_you_mean
 from singerlake.lake import Bookmark, Selection, Snapshot, schemas
 from singerlake.lake.extent import covered
-from singerlake.lake.feed import position
+from singerlake.lake.feed import increment, position
+from singerlake.lake.feed.increment import Increment
 from tap_singerlake.settings import WORDS, Window
 
 MOST_STREAMS = 5
@@ -21,27 +23,49 @@ MOST_STREAMS = 5
 
 @dataclass(frozen=True)
 class Replay:
-    """What to replay. `reach` is the last number up to which nothing is left out for an end time,
-    None without one: the bookmark stays there. So `again` files behind it, of which some records
-    are given now, come again. `runs` are the runs that were asked for, if any: a bookmark among
-    their commits means nothing for others.
+    """What to replay: the `selection` of an increment. `reach` is the last number up to which
+    nothing is left out for an end time, None without one: the bookmark stays there. So `again`
+    files behind it, of which some records are given now, come again. `runs` are the runs that were
+    asked for, if any: a bookmark among their commits means nothing for others.
     """
 
+    increment: Increment
     selection: Selection
     runs: tuple[str, ...] = ()
     reach: int | None = None
     again: int = 0
 
-    def bookmark(self, snapshot: Snapshot, file: File) -> dict[str, Any]:
-        """Where a run stands after this file, as its STATE has it."""
-        ends = (file.sequence, self.selection.until, self.reach)
-        last = min(number for number in ends if number is not None)
-        place = Bookmark(snapshot.manifest.log_id, max(last, self.selection.since))
-        return place.to_json() | ({"runs": list(self.runs)} if self.runs else {})
+    @property
+    def snapshot(self) -> Snapshot:
+        return self.increment.snapshot
+
+    def state(self, file: File) -> dict[str, Any]:
+        """Where a run stands after this file, as its STATE has it.
+
+        `check` is there also where it is empty: a runner that joins two STATEs, as Meltano does,
+        would keep that of the older one.
+        """
+        place = self._last if file.sequence > self._end else self.increment.bookmark(file)
+        state = place.to_json() | {"check": place.check}
+        return state | ({"runs": list(self.runs)} if self.runs else {})
 
     def passes(self, file: File) -> bool:
         """Whether the bookmark moves past this file."""
         return self.reach is None or file.sequence <= self.reach
+
+    @cached_property
+    def _end(self) -> int:
+        """The number that no bookmark of this run passes."""
+        ends = (self.snapshot.last_sequence, self.selection.until, self.reach)
+        return min(number for number in ends if number is not None)
+
+    @cached_property
+    def _last(self) -> Bookmark:
+        """The bookmark there. Kept: it may cost a request, and several files may ask for it."""
+        since = self.increment.since
+        if since is not None and self._end <= since.sequence:
+            return since
+        return position.at(self.snapshot, self._end)
 
 
 def replay(snapshot: Snapshot, window: Window, state: Mapping[str, Any]) -> Replay:
@@ -50,22 +74,22 @@ def replay(snapshot: Snapshot, window: Window, state: Mapping[str, Any]) -> Repl
     runs: tuple[str, ...] = found.run.identity if found.run else ()
     if isinstance(window.extent.runs, tuple):
         runs = window.extent.runs
-    since = _since(snapshot, state, runs)
-    selection = replace(
+    new = increment.take(snapshot, _since(snapshot, state, runs))
+    asked = replace(
         found.selection,
-        since=since,
         start=window.start,
         end=window.end,
         schema_hashes=_hashes(snapshot, window),
     )
+    selection = new.within(asked)
     if window.end is None or snapshot.by_listing:
-        return Replay(selection, runs)
+        return Replay(new, selection, runs)
     reach, again = _reach(snapshot, selection, window.end)
     if "sequence" not in state:
-        return Replay(selection, runs, reach, again)
+        return Replay(new, selection, runs, reach, again)
     # A run that goes on from a bookmark gives each record once: what is behind `reach` waits.
     ends = [number for number in (reach, selection.until) if number is not None]
-    return Replay(replace(selection, until=min(ends)), runs, reach)
+    return Replay(new, replace(selection, until=min(ends)), runs, reach)
 
 
 def _reach(snapshot: Snapshot, selection: Selection, end: datetime) -> tuple[int, int]:
@@ -76,29 +100,26 @@ def _reach(snapshot: Snapshot, selection: Selection, end: datetime) -> tuple[int
         if reach is None and row.records and row.last >= end:
             reach = row.lowest_sequence - 1
         again += reach is not None and row.first < end
-    return (snapshot.manifest.last_sequence if reach is None else reach), again
+    return (snapshot.last_sequence if reach is None else reach), again
 
 
-def _since(snapshot: Snapshot, state: Mapping[str, Any], runs: tuple[str, ...]) -> int:
+def _since(snapshot: Snapshot, state: Mapping[str, Any], runs: tuple[str, ...]) -> Bookmark | None:
+    """The bookmark that counts; None to begin with the first commit."""
     if "sequence" not in state:
-        return 0
-    held = tuple(state.get("runs") or ())
+        return None
+    stream, held = snapshot.keys.stream, tuple(state.get("runs") or ())
     if runs and held != runs:
-        return 0  # of other runs; these were not given yet
+        return None  # of other runs; these were not given yet
     if held and not runs:
         raise StaleBookmark(
-            f"stream {snapshot.keys.stream!r}: the bookmark is among the commits of the runs "
+            f"stream {stream!r}: the bookmark is among the commits of the runs "
             f"{', '.join(held)}, and all are asked for; read the stream whole once (Meltano: "
             "--full-refresh), or set runs as before"
         )
-    if not isinstance(state["sequence"], int):
-        raise StaleBookmark(
-            f"stream {snapshot.keys.stream!r}: the bookmark is at {state['sequence']!r}, which is "
-            "no sequence number; read the stream whole once (Meltano: --full-refresh)"
-        )
-    place = Bookmark(str(state.get("log_id")), state["sequence"])
-    position.require(snapshot, place)
-    return place.sequence
+    try:
+        return Bookmark.parse(state)
+    except StaleBookmark as error:
+        raise StaleBookmark(f"stream {stream!r}: {error}") from None
 
 
 def asks_in_vain(snapshot: Snapshot, window: Window) -> bool:
@@ -106,7 +127,7 @@ def asks_in_vain(snapshot: Snapshot, window: Window) -> bool:
     return (
         not isinstance(window.versions, str)
         and not snapshot.by_listing
-        and window.versions.isdisjoint(snapshot.manifest.versions)
+        and window.versions.isdisjoint(snapshot.versions)
     )
 
 
@@ -142,7 +163,7 @@ def left_out(snapshot: Snapshot, window: Window, before: int, file: File) -> int
     first, last = before + 1, file.lowest_sequence - 1
     gone = sum(
         max(min(last, gap.last_sequence) - max(first, gap.first_sequence) + 1, 0)
-        for gap in snapshot.manifest.gaps
+        for gap in snapshot.gaps
     )
     cut = not (window.holds(file.first) and window.holds(file.last))
     return max(last - first + 1, 0) - gone + cut

@@ -18,9 +18,8 @@ from singerlake.format import compression, message
 from singerlake.format.catalogue import Entry
 from singerlake.format.manifest import File
 from singerlake.format.schema import Schema
-from singerlake.lake import Selection, Snapshot
+from singerlake.lake import Snapshot
 from singerlake.lake import Stream as LakeSource
-from singerlake.lake.log import EVERYTHING
 from singerlake.lake.snapshot import UNKNOWN
 from singerlake.plugin.exact_json import exact_json
 from tap_singerlake import content, plan, schema_line, selection
@@ -46,8 +45,7 @@ class LakeStream(Stream):
         self.primary_keys = entry.get("key_properties") or []
         self.forced_replication_method = "INCREMENTAL"
         self._output, self._source, self._entry, self._window = output, source, entry, window
-        self._plan: tuple[Snapshot, Iterator[Opened]] | None = None
-        self._replay = Replay(EVERYTHING)
+        self._plan: tuple[Replay, Iterator[Opened]] | None = None
         self._merged = b""
         self._emitted = ""
         self._built = 0
@@ -62,18 +60,18 @@ class LakeStream(Stream):
 
     def _write_schema_message(self) -> None:
         """The SCHEMA of the first file that will be replayed, or the catalog's if there is none."""
-        snapshot, opened = self._planned()
+        replay, opened = self._planned()
         for file, blocks in opened:
             head = next(blocks)
             self._begin_version(file, head.partition(b"\n")[0])
-            self._plan = (snapshot, chain([(file, chain([head], blocks))], opened))
+            self._plan = (replay, chain([(file, chain([head], blocks))], opened))
             return
         self._write_version(self._merged or schema_line.newest(self.name, self._entry))
 
     def _sync_records(
         self, context: Any = None, *, write_messages: bool = True
     ) -> Generator[dict[str, Any], None, None]:
-        snapshot, opened = self._planned()
+        replay, opened = self._planned()
         self._plan, self._built = None, 0
         with self.get_record_counter() as counter, self.get_sync_timer():
             for file, blocks in opened:
@@ -83,8 +81,8 @@ class LakeStream(Stream):
                     for record in self._build(file, blocks, write_messages):
                         counter.increment()
                         yield record
-                if not snapshot.by_listing:
-                    self.stream_state.update(self._replay.bookmark(snapshot, file))
+                if not replay.snapshot.by_listing:
+                    self.stream_state.update(replay.state(file))
                     self.state_manager.is_flushed = False
                 if write_messages:
                     self._write_state_message()
@@ -92,8 +90,8 @@ class LakeStream(Stream):
         if write_messages:
             self._write_state_message()
 
-    def _planned(self) -> tuple[Snapshot, Iterator[Opened]]:
-        """The snapshot, and the files to replay, each opened when its first block is asked for."""
+    def _planned(self) -> tuple[Replay, Iterator[Opened]]:
+        """What to replay, and its files, each opened when its first block is asked for."""
         if self._plan is None:
             snapshot = self._source.snapshot()
             if self._window.versions == "merged":
@@ -108,35 +106,33 @@ class LakeStream(Stream):
                 self.logger.warning(
                     "Stream '%s' has none of the schema versions asked for; it has %s",
                     self.name,
-                    ", ".join(snapshot.manifest.versions),
+                    ", ".join(snapshot.versions),
                 )
             incremental = self.replication_method == "INCREMENTAL"
             state = self.stream_state if incremental else {}
-            self._replay = plan.replay(snapshot, self._window, state)
-            chosen = self._replay.selection
-            if self._replay.again:
+            replay = plan.replay(snapshot, self._window, state)
+            chosen = replay.selection
+            if replay.again:
                 self.logger.warning(
                     "Of stream '%s', %d files hold records from before end_time and are behind "
                     "later ones: the bookmark stays at %d, and a run from there gives them again",
                     self.name,
-                    self._replay.again,
-                    self._replay.reach,
+                    replay.again,
+                    replay.reach,
                 )
             files: Iterable[File] = snapshot.files(chosen)
             if incremental and not snapshot.by_listing and self._window.limits:
-                files = self._counting(snapshot, chosen, files)
-            self._plan = (snapshot, (content.opened(snapshot, file, chosen) for file in files))
+                files = self._counting(replay, files)
+            self._plan = (replay, (content.opened(snapshot, file, chosen) for file in files))
         return self._plan
 
-    def _counting(
-        self, snapshot: Snapshot, chosen: Selection, files: Iterable[File]
-    ) -> Iterator[File]:
+    def _counting(self, replay: Replay, files: Iterable[File]) -> Iterator[File]:
         """The same files, then a word on what the bookmark passed over."""
-        left_out, before = 0, chosen.since
+        left_out, before = 0, replay.selection.since
         for file in files:
             yield file
-            if self._replay.passes(file):
-                left_out += plan.left_out(snapshot, self._window, before, file)
+            if replay.passes(file):
+                left_out += plan.left_out(replay.snapshot, self._window, before, file)
                 before = file.sequence
         if left_out:
             limits = [name for name in self._window.limits if name != "end_time"]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from singerlake.errors import NotFound
 from singerlake.format import compression, message
+from singerlake.format import manifest as manifests
 from singerlake.format.keys import StreamKeys
-from singerlake.format.manifest import Commit, File, Manifest
+from singerlake.format.manifest import Commit, File, Gap, Manifest, Totals, Version
 from singerlake.lake import (
     clock,
     inventory,
@@ -41,6 +42,30 @@ class Snapshot:
     def by_listing(self) -> bool:
         """True where the manifest is missing: the order is a guess, and bookmarks are void."""
         return self.manifest.log_id == "" and bool(self.manifest.files)
+
+    @property
+    def log_id(self) -> str:
+        """ "" where there is no log: before the first commit, and by listing."""
+        return self.manifest.log_id
+
+    @property
+    def last_sequence(self) -> int:
+        return self.manifest.last_sequence
+
+    @property
+    def versions(self) -> Mapping[str, Version]:
+        """The schema versions by hash; none by listing."""
+        return self.manifest.versions
+
+    @property
+    def gaps(self) -> tuple[Gap, ...]:
+        """The numbers that no file bears any more."""
+        return self.manifest.gaps
+
+    @property
+    def totals(self) -> Totals:
+        """What the whole log adds up to; costs no request."""
+        return manifests.totals(self.manifest)
 
     @property
     def schema_in_use(self) -> str:

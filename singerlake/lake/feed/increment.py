@@ -72,6 +72,17 @@ class Increment:
             end = file
         return self
 
+    def up_to(self, sequence: int) -> Increment:
+        """The beginning of the increment, up to a number: also one within a merged file.
+
+        Costs a request where the manifest alone does not have the bookmark's digits.
+        """
+        if self.until is None or self.until.sequence <= sequence:
+            return self
+        if self.since is not None and sequence <= self.since.sequence:
+            return replace(self, until=self.since)
+        return replace(self, until=position.at(self.snapshot, sequence))
+
     def lost(self) -> tuple[Lost, ...]:
         """The numbers of the increment whose files are gone."""
         return tuple(event for event in self.events() if isinstance(event, Lost))
