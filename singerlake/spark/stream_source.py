@@ -1,8 +1,8 @@
-"""Reading a stream as it grows: the commit feed as a Spark streaming source.
+"""Reading a stream as it grows: increments as the micro-batches of a Spark query.
 
-An offset is a place in the log: its id, and the last sequence number that was read. Spark keeps
-offsets in the query's checkpoint and asks for the rows between two of them, the same rows each
-time: so a restart gives each record once.
+An offset is a bookmark. Spark keeps offsets in the query's checkpoint and asks for the rows between
+two of them, the same rows each time: so a restart gives each record once. It takes any other offset
+for a new batch, so where nothing is new it gets its own back.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ from singerlake.decode.request import Wanted
 from singerlake.decode.stream import take
 from singerlake.errors import ConfigError, MissingManifest
 from singerlake.format.manifest import File
-from singerlake.lake.feed import position
+from singerlake.lake.feed import increment, position
 from singerlake.lake.feed.bookmark import Bookmark
+from singerlake.lake.feed.increment import Increment
 from singerlake.lake.log import Selection
 from singerlake.lake.snapshot import Snapshot
 from singerlake.spark import options as read_options
@@ -35,30 +36,6 @@ from singerlake.spark.files import FileReader
 from singerlake.spark.options import ReadOptions
 
 Offset = dict[str, Any]
-
-
-def offset_of(log_id: str, sequence: int) -> Offset:
-    return {"log_id": log_id, "sequence": sequence}
-
-
-def bookmark_of(offset: Offset) -> Bookmark:
-    return Bookmark(str(offset["log_id"]), int(offset["sequence"]))
-
-
-def bounded(
-    files: Iterator[File], start: int, last: int, most_files: int | None, most_bytes: int | None
-) -> int:
-    """The sequence number to read up to: within the bounds, but at least one file."""
-    end, size = start, 0
-    for count, file in enumerate(files, start=1):
-        size += file.bytes
-        if count > 1 and (
-            (most_files is not None and count > most_files)
-            or (most_bytes is not None and size > most_bytes)
-        ):
-            return end
-        end = file.sequence
-    return last
 
 
 class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -85,13 +62,13 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target: int | None = None
 
     def initialOffset(self) -> Offset:  # noqa: N802
-        manifest, since = self._take().manifest, self._options.since
-        if since > manifest.last_sequence:
+        stream, since = self._take(), self._options.since
+        if since > stream.last_sequence:
             raise ConfigError(
                 f"the option since is {since}, and the last commit of stream "
-                f"{manifest.stream!r} is {manifest.last_sequence}"
+                f"{stream.keys.stream!r} is {stream.last_sequence}"
             )
-        return offset_of(manifest.log_id, since)
+        return position.at(stream, since).to_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         options = self._options
@@ -102,35 +79,27 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        self._target = self._take().manifest.last_sequence
+        self._target = self._take().last_sequence
 
     def reportLatestOffset(self) -> Offset:  # noqa: N802
-        manifest = self._take().manifest
-        return offset_of(manifest.log_id, manifest.last_sequence)
+        return position.end_of(self._take()).to_json()
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802
-        stream = self._stream(start)
-        begin = int(start["sequence"])
-        bounds = (self._target, self._options.until, stream.manifest.last_sequence)
-        last = min(number for number in bounds if number is not None)
-        if last <= begin:
-            return start
+        options, new = self._options, self._increment(start)
+        for end in (self._target, options.until):
+            if end is not None:
+                new = new.up_to(end)
         if not isinstance(limit, ReadAllAvailable):  # Spark's limit holds one of the two bounds
-            options = self._options
-            files = stream.files(Selection(since=begin, until=last))
-            last = bounded(
-                files, begin, last, options.max_files_per_trigger, options.max_bytes_per_trigger
-            )
-        return offset_of(stream.manifest.log_id, last)
+            new = new.capped(options.max_files_per_trigger, options.max_bytes_per_trigger)
+        return start if new.until is None or new.is_empty else new.until.to_json()
 
     def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:
         options = self._options
-        begin, last = int(start["sequence"]), int(end["sequence"])
-        if last <= begin:
+        if int(end["sequence"]) <= int(start["sequence"]):
             return []
-        stream = self._stream(end)
-        chosen = Selection(begin, last, options.start, options.end)
-        files = [file for file in stream.files(chosen) if self._is_chosen(file, stream)]
+        new = self._increment(start, end)
+        chosen = new.within(Selection(start=options.start, end=options.end))
+        files = [file for file in new.files(chosen) if self._is_chosen(file, new.snapshot)]
         parallelism = read_options.parallelism(options)
         return plan.pack(
             files,
@@ -158,12 +127,10 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return self._files.batches(partition)
 
-    def _stream(self, offset: Offset) -> Snapshot:
-        """The stream as it is now. Raises `StaleBookmark` where its numbers were given anew."""
-        stream = self._take()
-        if offset["log_id"]:  # there was no log yet when the query began, and nothing was read
-            position.require(stream, bookmark_of(offset))
-        return stream
+    def _increment(self, start: Offset, end: Offset | None = None) -> Increment:
+        """Raises `StaleBookmark` where the offsets are none of this log, or of other files."""
+        until = None if end is None else Bookmark.parse(end)
+        return increment.take(self._take(), Bookmark.parse(start), until)
 
     def _take(self) -> Snapshot:
         """Raises `MissingManifest`: numbers that a listing gives are not those of a log."""

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from singerlake.spark import session
 from tests.spark.projecting import Projector
+from tests.spark.querying import Sink
 
 SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
@@ -29,3 +30,8 @@ def spark() -> Iterator[SparkSession]:
 @pytest.fixture
 def projector(spark: SparkSession, tmp_path: Path) -> Projector:
     return Projector(spark, str(tmp_path / "lake"), str(tmp_path / "out"))
+
+
+@pytest.fixture
+def sink(spark: SparkSession, tmp_path: Path) -> Sink:
+    return Sink(spark, tmp_path / "lake", tmp_path / "checkpoint")
