@@ -10,6 +10,7 @@ import ctypes
 import functools
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -25,6 +26,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import boto3
 from botocore.config import Config
@@ -46,6 +48,12 @@ class S3Server:
     endpoint: str
     key: str = KEY
     secret: str = SECRET
+    log: str = ""
+
+    def requests(self, bucket: str) -> list[str]:
+        """What moto was asked for in a bucket, by any process: methods and keys, in order."""
+        found = re.findall(rf'"(\w+) /{bucket}/([^ ?]*)', Path(self.log).read_text())
+        return [f"{method} {unquote(key)}" for method, key in found]
 
     def storage_options(self) -> dict[str, Any]:
         """What s3fs needs to reach this server."""
@@ -218,7 +226,7 @@ def _start(
         data.mkdir()
         (port,) = free_ports(1)
         start = partial(_popen, command(data, port), environment, data, log)
-        service = Service(S3Server(f"http://{HOST}:{port}"), start(), start)
+        service = Service(S3Server(f"http://{HOST}:{port}", log=str(log)), start(), start)
         try:
             if _is_ready(service.process, service.server):
                 return service

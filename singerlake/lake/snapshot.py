@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from singerlake.errors import NotFound
-from singerlake.format import compression, message
+from singerlake.format import compression, document, message
 from singerlake.format import manifest as manifests
 from singerlake.format.keys import StreamKeys
 from singerlake.format.manifest import Commit, File, Gap, Manifest, Totals, Version
@@ -74,6 +75,10 @@ class Snapshot:
         newest = self.newest_file()
         return "" if newest is None else newest.schema_hash
 
+    def pack(self) -> bytes:
+        """The snapshot for another process: `unpack` makes it again, without a request."""
+        return zlib.compress(document.encode(self.manifest), 1)
+
     def newest_file(self) -> File | None:
         """Costs a request only where all files since the last segment are gone."""
         files, segments = self.manifest.files, self.manifest.segments
@@ -118,6 +123,11 @@ class Snapshot:
             for line in self.lines(file, selection):
                 if message.decode(line).type == "RECORD":
                     yield message.record_of(line)
+
+
+def unpack(store: Store, keys: StreamKeys, packed: bytes) -> Snapshot:
+    """The snapshot that `Snapshot.pack` was given."""
+    return Snapshot(store, keys, manifests.decode(zlib.decompress(packed), store.url))
 
 
 def take(store: Store, keys: StreamKeys) -> Snapshot:

@@ -22,6 +22,7 @@ from singerlake.errors import ConfigError
 from singerlake.format import document
 from singerlake.format import keys as key_names
 from singerlake.format.record_type import Numbers, Type
+from singerlake.lake.feed.bookmark import Bookmark
 from singerlake.projection import untyped
 from singerlake.projection.schema import record_of
 
@@ -70,8 +71,9 @@ class Retired(msgspec.Struct, frozen=True, kw_only=True):
 class Published(msgspec.Struct, frozen=True, kw_only=True):
     """One version of a projected stream.
 
-    `log_id` and `sequence` are the place in the raw log up to which it goes. Schemas are Spark's,
-    as JSON: `schema` is the version's, `schemas` are those that its files were written with.
+    `log_id`, `sequence` and `check` are its `bookmark`, the place in the raw log up to which it
+    goes; older documents have no `check`. Schemas are Spark's, as JSON: `schema` is the version's,
+    `schemas` are those that its files were written with.
     `misfits` has, by run and by column, how many values did not fit and are null.
     `untyped` has, by place, how many values came where the schema allows nothing but null: see
     `untyped`. A place that it lacks was not counted, by a version that did not do that yet.
@@ -89,6 +91,7 @@ class Published(msgspec.Struct, frozen=True, kw_only=True):
     settings: Settings
     log_id: str
     sequence: int
+    check: str = ""
     schema: dict[str, Any]
     schemas: tuple[dict[str, Any], ...]
     files: tuple[PublishedFile, ...] = ()
@@ -96,6 +99,11 @@ class Published(msgspec.Struct, frozen=True, kw_only=True):
     untyped: dict[str, int] = {}
     run: tuple[str, str] | None = None
     retired: tuple[Retired, ...] = ()
+
+    @property
+    def bookmark(self) -> Bookmark:
+        """The place in the raw log up to which the version goes."""
+        return Bookmark(self.log_id, self.sequence, self.check)
 
     @property
     def records(self) -> int:

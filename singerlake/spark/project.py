@@ -19,7 +19,7 @@ from pyspark.sql.types import StructType
 
 from singerlake.decode.misfit import Tally, described
 from singerlake.errors import DamageError
-from singerlake.lake import Bookmark, clock, open_on
+from singerlake.lake import clock, open_on
 from singerlake.lake.extent import COMPLETE, AsOf, Extent
 from singerlake.lake.feed import position
 from singerlake.lake.parallel import Progress, no_progress
@@ -30,10 +30,10 @@ from singerlake.projection.document import Published, PublishedFile, PublishedKe
 from singerlake.projection.publication import put, read_published_head, require_staged
 from singerlake.spark import layout
 from singerlake.spark.failure import explained
-from singerlake.spark.increment import Increment, checked, planned
 from singerlake.spark.lend import share
 from singerlake.spark.observed import MISFITS
-from singerlake.spark.read import read_stream
+from singerlake.spark.projection_plan import ProjectionPlan, checked, planned
+from singerlake.spark.read import load, options_of
 from singerlake.spark.stage import FILE_BYTES, NOTHING, Staged, Staging, stage
 from singerlake.spark.views import read_current
 from singerlake.spark.watch import watched
@@ -151,7 +151,7 @@ def project(
     _require_all(plan, staged.files)
     _require_fit(plan, staged.misfits, max_misfits)
     require_staged(store, keys, staged.files)
-    position.require(source.snapshot(), Bookmark(plan.snapshot.manifest.log_id, plan.until))
+    position.require(source.snapshot(), plan.end)
     new = documents.successor(
         head.published,
         _published(plan, run_id, plan.marked(shown.schema), staged),
@@ -165,43 +165,43 @@ def project(
 def rows(
     spark: SparkSession,
     root: str | Path,
-    plan: Increment,
+    plan: ProjectionPlan,
     *,
     storage_options: Mapping[str, Any] | None = None,
 ) -> DataFrame:
     """What is to be published, as a DataFrame; its misfits are in a column of their own."""
-    manifest, settings = plan.snapshot.manifest, plan.settings
+    keys, settings = plan.snapshot.keys, plan.settings
     options: dict[str, Any] = {
         "metadata": list(dict.fromkeys([*settings.metadata, MISFITS])),
         "until": plan.until,
         "numbers": settings.numbers,
-        "schema_versions": plan.schema_versions or "all",
         "storage_options": storage_options,
         "minPartitions": min(plan.tasks, spark.sparkContext.defaultParallelism),
     }
     if settings.mode == "current":
-        options |= {"keys": plan.keys, "decided": plan.decided}
-        return read_current(spark, root, manifest.tap_id, manifest.stream, **options)
-    options["sequences"] = plan.selection.numbers
-    return read_stream(spark, root, manifest.tap_id, manifest.stream, since=plan.since, **options)
+        options |= {"keys": plan.keys, "decided": plan.decided, "state": plan.state}
+        return read_current(spark, root, keys.tap_id, keys.stream, **options)
+    options |= {"tap": keys.tap_id, "stream": keys.stream}
+    options |= {"since": plan.since, "sequences": plan.selection.numbers}
+    return load(spark, root, options_of(spark, **options), plan.state)
 
 
-def _require_all(plan: Increment, files: tuple[PublishedFile, ...]) -> None:
+def _require_all(plan: ProjectionPlan, files: tuple[PublishedFile, ...]) -> None:
     """The log knows how many records there are: no more and no fewer may come out."""
     written = sum(file.records for file in files)
     if plan.settings.mode != "current" and plan.records not in (None, written):
         raise DamageError(
-            f"stream {plan.snapshot.manifest.stream!r}: {len(plan.files)} raw files hold "
+            f"stream {plan.snapshot.keys.stream!r}: {len(plan.files)} raw files hold "
             f"{plan.records} records by the manifest, and {written} were written; nothing was "
             "published. Run `singerlake check`"
         )
 
 
-def _require_fit(plan: Increment, misfits: Tally, limit: int | None) -> None:
+def _require_fit(plan: ProjectionPlan, misfits: Tally, limit: int | None) -> None:
     """Raises `TooManyMisfits`; those that are allowed are reported in the log."""
     if not misfits.total:
         return
-    stream, columns = plan.snapshot.manifest.stream, plan.columns
+    stream, columns = plan.snapshot.keys.stream, plan.columns
     misfits.require(limit, columns, advice=f"Nothing of stream {stream!r} was published. {ADVICE}")
     logger.warning(
         "stream %r: %s, published as null: %s",
@@ -211,17 +211,18 @@ def _require_fit(plan: Increment, misfits: Tally, limit: int | None) -> None:
     )
 
 
-def _published(plan: Increment, run_id: str, schema: StructType, staged: Staged) -> Published:
-    manifest = plan.snapshot.manifest
+def _published(plan: ProjectionPlan, run_id: str, schema: StructType, staged: Staged) -> Published:
+    keys, end = plan.snapshot.keys, plan.end
     return Published(
-        tap_id=manifest.tap_id,
-        stream=manifest.stream,
+        tap_id=keys.tap_id,
+        stream=keys.stream,
         version=1,
         run_id=run_id,
         published=clock.now(),
         settings=plan.settings,
-        log_id=manifest.log_id,
-        sequence=plan.until,
+        log_id=end.log_id,
+        sequence=end.sequence,
+        check=end.check,
         schema=plan.grown(schema).jsonValue(),
         schemas=(schema.jsonValue(),),
         run=plan.run,
@@ -232,15 +233,15 @@ def _published(plan: Increment, run_id: str, schema: StructType, staged: Staged)
 
 
 def _report(
-    plan: Increment,
+    plan: ProjectionPlan,
     published: Published | None,
     staged: Staged,
     status: str,
     removed: int,
 ) -> Projection:
     return Projection(
-        tap_id=plan.snapshot.manifest.tap_id,
-        stream=plan.snapshot.manifest.stream,
+        tap_id=plan.snapshot.keys.tap_id,
+        stream=plan.snapshot.keys.stream,
         status=status,
         version=published.version if published else 0,
         since=plan.since,

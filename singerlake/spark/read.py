@@ -22,6 +22,7 @@ from singerlake.spark.lend import lend
 from singerlake.spark.observed import MISFITS, observed
 from singerlake.spark.options import ReadOptions
 from singerlake.spark.source import register
+from singerlake.spark.stream_state import OPTION, StreamState
 from singerlake.store import open_store
 
 _NAMES = {
@@ -94,24 +95,35 @@ def read_stream(
 
 
 def load_counted(
-    spark: SparkSession, root: str | Path, given: Mapping[str, str], misfits: Observation
+    spark: SparkSession,
+    root: str | Path,
+    given: Mapping[str, str],
+    misfits: Observation,
+    state: StreamState | None = None,
 ) -> DataFrame:
     """The same as `load`, with its misfits counted."""
     asked = parsed(root, given).metadata
-    frame = load(spark, root, {**given, "metadata": _text(dict.fromkeys([*asked, MISFITS]))})
+    metadata = _text(dict.fromkeys([*asked, MISFITS]))
+    frame = load(spark, root, {**given, "metadata": metadata}, state)
     own = [name for name in frame.columns if name not in (*asked, MISFITS)]
     frame = observed(frame, misfits, own, asked)
     return frame if MISFITS in asked else frame.drop(MISFITS)
 
 
-def load(spark: SparkSession, root: str | Path, given: Mapping[str, str]) -> DataFrame:
-    """The DataFrame that these options of the source make."""
+def load(
+    spark: SparkSession,
+    root: str | Path,
+    given: Mapping[str, str],
+    state: StreamState | None = None,
+) -> DataFrame:
+    """The DataFrame that these options of the source make; of this `state`, or the newest."""
     # Refuse what is wrong here, with our own error, before Spark wraps it in one of its own.
     options = parsed(root, given)
     if options.push_filters and spark.conf.get(PUSHDOWN, "false") != "true":
         raise ConfigError(f"the option pushFilters needs a session that has {PUSHDOWN} set to true")
     register(spark)
-    return spark.read.format("singerlake").options(**given).load(str(root))
+    packed = {} if state is None else {OPTION: state.pack()}
+    return spark.read.format("singerlake").options(**given, **packed).load(str(root))
 
 
 def parsed(root: str | Path, given: Mapping[str, str]) -> ReadOptions:

@@ -5,12 +5,12 @@
 
 Spark makes the source in one Python process, asks its schema, and pickles it to the others that
 plan and read. So the snapshot is taken once, when the schema is asked for, and carried along: the
-plan is made from the same state as the schema. Tasks get the files of their partition only.
+plan is made from the same state as the schema. A job that knows the state gives it with the options
+(`stream_state`). Tasks get the files of their partition only.
 """
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -23,11 +23,10 @@ from singerlake.decode.request import METADATA, Wanted
 from singerlake.decode.stream import columns_of, metadata_of, take
 from singerlake.decode.version_union import MergedSchema
 from singerlake.errors import ConfigError
-from singerlake.format import document
-from singerlake.format import manifest as manifests
+from singerlake.lake import snapshot as snapshots
 from singerlake.lake.snapshot import Snapshot
 from singerlake.spark import options as read_options
-from singerlake.spark import plan, pushdown
+from singerlake.spark import plan, pushdown, stream_state
 from singerlake.spark.files import FileReader
 from singerlake.spark.options import ReadOptions
 from singerlake.spark.spark_type import from_spark, to_spark
@@ -110,12 +109,15 @@ class SingerlakeSource(DataSource):
 
     def __init__(self, options: dict[str, str]) -> None:
         given = user_options(options)
+        state = given.pop(stream_state.OPTION, "")
         # Before anything else: Spark pickles the source as it is after this.
         read_options.storage_options({name.lower(): value for name, value in given.items()})
         # The base class would keep them as `options`, and show them.
         self._given, self._is_table = given, is_table(options)
-        self._manifest = b""
+        self._packed = b""
         self._merged: MergedSchema | None = None
+        if state:
+            self._packed, self._merged = stream_state.unpack(state)
 
     @classmethod
     def name(cls) -> str:
@@ -129,9 +131,10 @@ class SingerlakeSource(DataSource):
 
     def schema(self) -> spark_types.StructType:
         options = self.settings()
-        stream = take(options.store(), options.request)
-        self._merged = version_union.of_stream(stream, options.request)
-        self._manifest = zlib.compress(document.encode(stream.manifest), 1)
+        if self._merged is None:
+            stream = take(options.store(), options.request)
+            self._merged = version_union.of_stream(stream, options.request)
+            self._packed = stream.pack()
         made = spark_schema(self._merged, options)
         return keeping(made, self._given) if self._is_table else made
 
@@ -143,12 +146,11 @@ class SingerlakeSource(DataSource):
 
     def snapshot(self, options: ReadOptions) -> Snapshot:
         """The state that the schema was made from; the newest where the user gave the schema."""
-        if not self._manifest:
+        if not self._packed:
             return take(options.store(), options.request)
-        manifest = manifests.decode(zlib.decompress(self._manifest), options.root)
-        # What is left of the source goes to every task, and tasks need no manifest.
-        self._manifest = b""
-        return Snapshot(options.store(), options.keys, manifest)
+        # What is left of the source goes to every task, and tasks need no snapshot.
+        packed, self._packed = self._packed, b""
+        return snapshots.unpack(options.store(), options.keys, packed)
 
     def wanted(self, schema: spark_types.StructType, options: ReadOptions) -> Wanted:
         """What to decode for the schema that Spark asks for, ours or the user's."""

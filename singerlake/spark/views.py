@@ -26,6 +26,7 @@ from singerlake.spark.observed import MISFITS, observed
 from singerlake.spark.options import ReadOptions
 from singerlake.spark.read import load, load_counted, options_of, parsed
 from singerlake.spark.spark_type import holds_double, holds_map
+from singerlake.spark.stream_state import StreamState
 
 logger = logging.getLogger("singerlake.spark")
 
@@ -49,6 +50,7 @@ def read_current(
     misfits: Observation | None = None,
     replication_method: Method | None = None,
     decided: Current | None = None,
+    state: StreamState | None = None,
     **options: Any,
 ) -> DataFrame:
     """A stream as its source is now, see `current`; the keys are the stream's own by default.
@@ -56,7 +58,7 @@ def read_current(
     A full table is the rows of its newest complete run. `replication_method` says whether the
     stream is one, `full_table` or `incremental`; otherwise the catalogue, the runs and the SCHEMA
     do, and a warning is logged where none of them does. A caller that has `decided` says which
-    commits count.
+    commits count, and one that knows the stream's `state` hands it over.
 
     Where the tap sends full-table versions, rows of an older one than was last activated are left
     out: a Spark job looks for that now. A stream that declares no property comes whole. `options`
@@ -66,26 +68,30 @@ def read_current(
         options["exact"] = list(keys)
     given = options_of(spark, tap=tap, stream=stream, metadata=metadata, **options)
     settings = parsed(root, given)
-    state = take(settings.store(), settings.request)
-    merged = version_union.of_stream(state, settings.request)
+    if state is None:
+        taken = take(settings.store(), settings.request)
+        state = StreamState(taken, version_union.of_stream(taken, settings.request))
+    merged = state.merged
     known = [name for name, _ in merged.record.fields]
     if decided is None:
-        decided = replication.current(state, settings.extent, replication_method)
+        decided = replication.current(state.snapshot, settings.extent, replication_method)
     # One state of the stream for all reads.
     fixed = {**_about_rows(options), "tap": tap, "stream": stream}
-    fixed["until"] = _until(state, settings, decided)
+    fixed["until"] = _until(state.snapshot, settings, decided)
     is_bare = not known and columns is None
     numbers = decided.selection.numbers
     ours = {} if numbers is None else {"sequences": numbers}
     # A run that does not count may have activated a version of its own.
-    activated = None if is_bare else _activated(spark, root, {**fixed, **ours})
+    activated = None if is_bare else _activated(spark, root, {**fixed, **ours}, state)
     if decided.warning and activated is None:
         logger.warning("%s", decided.warning)
     if activated is None or decided.is_asked:  # a load may have taken several runs
         fixed |= ours
     if is_bare:  # the record is there as text, in a column of its own
         bare = options_of(spark, **fixed, metadata=metadata)
-        return load_counted(spark, root, bare, misfits) if misfits else load(spark, root, bare)
+        if misfits:
+            return load_counted(spark, root, bare, misfits, state)
+        return load(spark, root, bare, state)
     key = list(merged.key_properties if keys is None else keys)
     shown = known if columns is None else list(columns)
     deleted = [DELETED_AT] if DELETED_AT in known else []
@@ -97,7 +103,7 @@ def read_current(
         columns=wanted,
         metadata=_with_needed(settings.metadata),
     )
-    rows = load(spark, root, read)
+    rows = load(spark, root, read, state)
     if activated is not None and decided.run is not None:
         # Rows of a newer version than the one in force are of a load that has not ended.
         rows = rows.where(f.col("_version").isNull() | (f.col("_version") <= activated))
@@ -113,8 +119,8 @@ def _about_rows(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if _folded(name) not in decided}
 
 
-def _until(state: Snapshot, settings: ReadOptions, decided: Current) -> int:
-    ends = (state.manifest.last_sequence, settings.until, decided.selection.until)
+def _until(stream: Snapshot, settings: ReadOptions, decided: Current) -> int:
+    ends = (stream.last_sequence, settings.until, decided.selection.until)
     return min(number for number in ends if number is not None)
 
 
@@ -152,12 +158,14 @@ def _require_comparable(schema: StructType, keys: Sequence[str]) -> None:
             )
 
 
-def _activated(spark: SparkSession, root: str | Path, options: dict[str, Any]) -> int | None:
+def _activated(
+    spark: SparkSession, root: str | Path, options: dict[str, Any], state: StreamState
+) -> int | None:
     """The version that the newest ACTIVATE_VERSION message names."""
     # The message may stand in a file of another time or schema than the rows that it replaces.
     about_rows = ("start", "end", "schemaversions")
     wanted = {name: value for name, value in options.items() if _folded(name) not in about_rows}
-    found = load(spark, root, options_of(spark, **wanted, activations=True))
+    found = load(spark, root, options_of(spark, **wanted, activations=True), state)
     newest = found.orderBy(*(f.col(name).desc() for name in ORDER)).first()
     return None if newest is None else int(newest["_version"])
 

@@ -10,13 +10,13 @@ import hashlib
 import json
 from datetime import timedelta
 
-from singerlake.lake import Bookmark, Lake, Selection, Snapshot, clock
+from singerlake.lake import Lake, Selection, Snapshot, clock
 from singerlake.lake.feed import position
 from singerlake.projection import document as documents
 from singerlake.projection.cleanup import clean
 from singerlake.projection.document import Published, PublishedFile, PublishedKeys, Settings
 from singerlake.projection.publication import put, read_published_head, require_staged
-from singerlake.spark.increment import planned
+from singerlake.spark.projection_plan import planned
 from singerlake.store import Store
 from tests.faults.process import Body, Process
 from tests.faults.truth import Shelf, Truth, Violation
@@ -61,7 +61,7 @@ def project(store: Store) -> int:
                 )
             )
         require_staged(store, OUT, files)
-        position.require(source.snapshot(), Bookmark(plan.snapshot.manifest.log_id, plan.until))
+        position.require(source.snapshot(), plan.end)
         made = Published(
             tap_id=TAP,
             stream=STREAM,
@@ -69,8 +69,9 @@ def project(store: Store) -> int:
             run_id=run_id,
             published=clock.now(),
             settings=SETTINGS,
-            log_id=plan.snapshot.manifest.log_id,
-            sequence=plan.until,
+            log_id=plan.end.log_id,
+            sequence=plan.end.sequence,
+            check=plan.end.check,
             schema=NO_COLUMNS,
             schemas=(NO_COLUMNS,),
             files=tuple(files),

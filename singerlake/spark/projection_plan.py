@@ -1,4 +1,4 @@
-"""An increment: what was committed since a version was published, and is to be published next."""
+"""The plan of a projection: what is published, and what of the raw log comes after it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import msgspec
 from pyspark.sql.types import StructType
 
 from singerlake.decode import version_union
-from singerlake.decode.version_union import MergedSchema
 from singerlake.errors import ConfigError, MissingManifest, StaleBookmark
 from singerlake.format.manifest import File
 from singerlake.format.record_type import Type
@@ -25,6 +24,7 @@ from singerlake.projection.publication import PublishedHead
 from singerlake.spark import layout, options, source, views
 from singerlake.spark.evolution import marked, merged, record_of
 from singerlake.spark.options import ReadOptions
+from singerlake.spark.stream_state import StreamState
 
 MODES = ("append", "current", "last_run")
 
@@ -33,8 +33,8 @@ TASK_BYTES = 32 * 1024 * 1024
 
 
 @dataclass(frozen=True)
-class Increment:
-    """The raw `files` after `since`, up to `until`, and the version that they come after.
+class ProjectionPlan:
+    """The raw `files` after `since`, up to `end`, and the version that they come after.
 
     If `case_sensitive`, Spark tells columns apart whose names differ in case only.
     """
@@ -43,11 +43,16 @@ class Increment:
     head: PublishedHead
     settings: Settings
     since: int
-    until: int
+    end: Bookmark
     full: bool
     files: tuple[File, ...]
     case_sensitive: bool = False
     decided: Current | None = None
+
+    @property
+    def until(self) -> int:
+        """The last number that is published then."""
+        return self.end.sequence
 
     @property
     def run(self) -> tuple[str, str] | None:
@@ -59,7 +64,7 @@ class Increment:
     def is_needed(self) -> bool:
         """Whether there is something to publish; a stream without a log has never had a record."""
         before = self.head.published
-        if not self.snapshot.manifest.log_id:
+        if not self.snapshot.log_id:
             return False
         if before is None or self.full or before.sequence < self.until:
             return True
@@ -89,24 +94,18 @@ class Increment:
         return 1 + sum(file.raw_bytes for file in self.files) // TASK_BYTES
 
     @property
-    def schema_versions(self) -> list[str]:
-        """The schema versions of the increment: what is registered while a run is at work is for
-        the next one."""
-        return list(self.snapshot.manifest.versions)
-
-    @property
     def keys(self) -> tuple[str, ...]:
-        """The key properties that the tap sent last, as of the increment."""
-        return self._merged.key_properties
+        """The key properties that the tap sent last, as of the snapshot."""
+        return self.state.merged.key_properties
 
     @property
     def columns(self) -> dict[str, Type]:
         """The record's columns."""
-        return dict(self._merged.record.fields)
+        return dict(self.state.merged.record.fields)
 
     def require_columns(self) -> None:
         """Raises `ConfigError` where the stream's columns and the settings do not go together."""
-        found, settings = self._merged, self.settings
+        found, settings = self.state.merged, self.settings
         schema = source.spark_schema(found, self._options)
         layout.require_columns(schema, settings.partition_by, settings.sort_by)
         # A stream that declares no property comes whole.
@@ -118,7 +117,7 @@ class Increment:
 
     def marked(self, schema: StructType) -> StructType:
         """The schema of the files, with what each string is."""
-        return marked(schema, self._merged.record)
+        return marked(schema, self.state.merged.record)
 
     def grown(self, schema: StructType) -> StructType:
         """The version's schema, once it has files with this one."""
@@ -128,23 +127,23 @@ class Increment:
         return merged(StructType.fromJson(before.schema), schema)
 
     @cached_property
-    def _merged(self) -> MergedSchema:
-        return version_union.merged_of(self.snapshot, self._options.request)
+    def state(self) -> StreamState:
+        """The stream for all reads of this run: what is registered meanwhile is for the next."""
+        merged = version_union.of_stream(self.snapshot, self._options.request)
+        return StreamState(self.snapshot, merged)
 
     @property
     def _options(self) -> ReadOptions:
-        manifest = self.snapshot.manifest
-        given = {
-            "path": self.snapshot.store.url,
-            "tap": manifest.tap_id,
-            "stream": manifest.stream,
-            "metadata": json.dumps(self.settings.metadata),
-            "numbers": self.settings.numbers,
-            "caseSensitive": str(self.case_sensitive),
-        }
-        if self.schema_versions:
-            given["schemaVersions"] = json.dumps(self.schema_versions)
-        return options.parse(given)
+        return options.parse(
+            {
+                "path": self.snapshot.store.url,
+                "tap": self.snapshot.keys.tap_id,
+                "stream": self.snapshot.keys.stream,
+                "metadata": json.dumps(self.settings.metadata),
+                "numbers": self.settings.numbers,
+                "caseSensitive": str(self.case_sensitive),
+            }
+        )
 
 
 def checked(settings: Settings) -> Settings:
@@ -169,15 +168,15 @@ def planned(
     case_sensitive: bool = False,
     extent: Extent = ALL,
     method: Method | None = None,
-) -> Increment:
+) -> ProjectionPlan:
     """What to do, by what is published and what the raw log has.
 
     `extent` may be as of a moment; `method` says how the tap sends the stream.
 
     Raises `ConfigError` where the settings do not go with what is published, or with the columns.
     """
-    manifest = snapshot.manifest
-    where = f"stream {manifest.stream!r} of {manifest.tap_id!r} in {snapshot.store.url}"
+    keys = snapshot.keys
+    where = f"stream {keys.stream!r} of {keys.tap_id!r} in {snapshot.store.url}"
     if snapshot.by_listing:
         raise MissingManifest(
             f"{where}: its manifest is missing, so nothing tells what was published already; "
@@ -187,20 +186,19 @@ def planned(
     if before is not None and not full:
         documents.require_same(before, settings)
         try:
-            position.require(snapshot, Bookmark(before.log_id, before.sequence))
+            position.require(snapshot, before.bookmark)
         except StaleBookmark:
             raise StaleBookmark(
                 f"{where}: what is published goes up to {before.sequence} of the log "
-                f"{before.log_id}, and this one is {manifest.log_id}, up to "
-                f"{manifest.last_sequence}: another lake, an older copy, or a rebuild gave new "
-                "numbers. Use --full to publish the stream anew"
+                f"{before.log_id}, and this one is {snapshot.log_id}, up to "
+                f"{snapshot.last_sequence}, with other numbers: another lake, an older manifest "
+                "that was put back, or a rebuild. Use --full to publish the stream anew"
             ) from None
         since = before.sequence if settings.mode == "append" else 0
     decided = _decided(snapshot, settings, extent, method)
-    until = manifest.last_sequence
-    if decided.selection.until is not None:
-        until = min(until, decided.selection.until)
-    plan = Increment(snapshot, head, settings, since, until, full, (), case_sensitive, decided)
+    ends = (snapshot.last_sequence, decided.selection.until)
+    end = position.at(snapshot, min(number for number in ends if number is not None))
+    plan = ProjectionPlan(snapshot, head, settings, since, end, full, (), case_sensitive, decided)
     plan = replace(plan, files=tuple(snapshot.files(plan.selection)))
     if plan.is_needed:
         plan.require_columns()
