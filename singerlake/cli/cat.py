@@ -190,7 +190,7 @@ def _after_space(text: str, place: int) -> int:
 def _row(snapshot: Snapshot, stored: _Stored) -> bytes:
     """The record, byte for byte, within an object of ours."""
     line, file, sequence = stored
-    version = snapshot.manifest.versions.get(file.schema_hash)
+    version = snapshot.versions.get(file.schema_hash)
     time = message.decode(line).time_extracted
     about = {
         "sequence": sequence,

@@ -13,7 +13,6 @@ from singerlake.cli.options import command, json_option, schema_hash_of
 from singerlake.cli.root import Root, root_arguments
 from singerlake.errors import ConfigError, MissingFile
 from singerlake.format.difference import ITEMS, Difference, differences
-from singerlake.format.manifest import Manifest
 from singerlake.lake import Snapshot
 from singerlake.lake.schemas import schemas
 
@@ -52,42 +51,42 @@ def diff(root: Root, tap: str, stream: str, before: str | None, after: str, as_j
       singerlake diff ./lake tap-github--meltano issues --json | jq '.differences[].path'
     """
     snapshot = root.lake().stream(tap, stream).snapshot()
-    manifest = snapshot.manifest
     new = schema_hash_of(snapshot, after)
-    old = schema_hash_of(snapshot, before) if before else _before(manifest, new)
+    old = schema_hash_of(snapshot, before) if before else _before(snapshot, new)
     if old is None:
-        _print_only(manifest, new, as_json)
+        _print_only(snapshot, new, as_json)
         return
     found = _differences(snapshot, old, new)
     if as_json:
-        sides = {"from": _side(manifest, old), "to": _side(manifest, new)}
+        sides = {"from": _side(snapshot, old), "to": _side(snapshot, new)}
         print_json({**sides, "differences": [asdict(one) for one in found]})
     else:
-        _print(manifest, old, new, found)
+        _print(snapshot, old, new, found)
 
 
-def _before(manifest: Manifest, schema_hash: str) -> str | None:
+def _before(snapshot: Snapshot, schema_hash: str) -> str | None:
     """The version before this one; None where the stream has no other version."""
-    number = manifest.versions[schema_hash].version
-    older = {v.version: key for key, v in manifest.versions.items() if v.version < number}
+    number = snapshot.versions[schema_hash].version
+    older = {v.version: key for key, v in snapshot.versions.items() if v.version < number}
     if older:
         return older[max(older)]
-    if len(manifest.versions) == 1:
+    if len(snapshot.versions) == 1:
         return None
+    keys = snapshot.keys
     raise ConfigError(
-        f"stream {manifest.stream!r} of {manifest.tap_id!r}: v{number} is its first schema "
+        f"stream {keys.stream!r} of {keys.tap_id!r}: v{number} is its first schema "
         "version, there is nothing before it to compare it with; name another with --from"
     )
 
 
-def _print_only(manifest: Manifest, schema_hash: str, as_json: bool) -> None:
+def _print_only(snapshot: Snapshot, schema_hash: str, as_json: bool) -> None:
     """For a stream with one version."""
     if as_json:
-        print_json({"from": None, "to": _side(manifest, schema_hash), "differences": []})
+        print_json({"from": None, "to": _side(snapshot, schema_hash), "differences": []})
         return
-    version = manifest.versions[schema_hash].version
+    version = snapshot.versions[schema_hash].version
     say(
-        shown(manifest.stream, style="bold"),
+        shown(snapshot.keys.stream, style="bold"),
         f" has one schema version, v{version} ({schema_hash}): nothing to compare.",
     )
 
@@ -103,8 +102,8 @@ def _differences(snapshot: Snapshot, old: str, new: str) -> tuple[Difference, ..
     return differences(found[old], found[new])
 
 
-def _side(manifest: Manifest, schema_hash: str) -> dict[str, object]:
-    version = manifest.versions[schema_hash]
+def _side(snapshot: Snapshot, schema_hash: str) -> dict[str, object]:
+    version = snapshot.versions[schema_hash]
     return {
         "version": version.version,
         "schema_hash": schema_hash,
@@ -112,10 +111,10 @@ def _side(manifest: Manifest, schema_hash: str) -> dict[str, object]:
     }
 
 
-def _print(manifest: Manifest, old: str, new: str, found: tuple[Difference, ...]) -> None:
+def _print(snapshot: Snapshot, old: str, new: str, found: tuple[Difference, ...]) -> None:
     say(
-        shown(manifest.stream, style="bold"),
-        f": v{manifest.versions[old].version} ({old}) → v{manifest.versions[new].version} ({new})",
+        shown(snapshot.keys.stream, style="bold"),
+        f": v{snapshot.versions[old].version} ({old}) → v{snapshot.versions[new].version} ({new})",
     )
     if not found:
         say("No differences but the order of names.")

@@ -13,7 +13,6 @@ from singerlake.cli.progress import counted, progress
 from singerlake.cli.root import Root, root_arguments
 from singerlake.errors import SingerlakeError
 from singerlake.format import keys as key_names
-from singerlake.format import manifest as manifests
 from singerlake.format.keys import RunObject, StreamKeys, StreamObject, TapObject
 from singerlake.lake import log, unknown
 from singerlake.lake.parallel import in_parallel
@@ -99,7 +98,7 @@ def _place(key: str) -> Place:
 
 def _live(store: Store, keys: StreamKeys) -> int | None:
     try:
-        return manifests.totals(log.read_head(store, keys).manifest).bytes
+        return log.totals(store, keys).bytes
     except SingerlakeError:
         return None
 

@@ -16,7 +16,6 @@ from singerlake.cli.progress import counted, progress
 from singerlake.cli.root import Root, root_arguments
 from singerlake.cli.selection import Chosen, chosen
 from singerlake.errors import DamageError, InputError, UnsupportedFormat
-from singerlake.format import manifest as manifests
 from singerlake.lake import Lake, Stream
 from singerlake.lake.parallel import Progress as OnProgress
 from singerlake.lake.parallel import in_parallel
@@ -102,14 +101,13 @@ def _stream(stream: Stream) -> dict[str, Any]:
     except (DamageError, InputError, UnsupportedFormat) as error:
         # What is in there nobody knows: zeros would say that there is nothing.
         return row | {"problem": str(error)}
-    manifest = snapshot.manifest
-    totals = manifests.totals(manifest)
+    totals = snapshot.totals
     row |= {
-        "versions": len(manifest.versions),
+        "versions": len(snapshot.versions),
         "files": totals.files,
         "records": totals.records,
         "bytes": totals.bytes,
-        "last_sequence": manifest.last_sequence,
+        "last_sequence": snapshot.last_sequence,
         "last_commit": None if newest is None else newest.committed,
     }
     if snapshot.by_listing:

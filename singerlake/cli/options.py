@@ -104,17 +104,17 @@ def schema_hash_of(snapshot: Snapshot, version: str) -> str:
 
     `latest` is that of the newest file, as for the tap and Spark: an old version may come back.
     """
-    manifest = snapshot.manifest
-    if version in manifest.versions:
+    if version in snapshot.versions:
         return version
-    numbers = {known.version: schema_hash for schema_hash, known in manifest.versions.items()}
+    numbers = {known.version: schema_hash for schema_hash, known in snapshot.versions.items()}
     named = {f"v{number}": schema_hash for number, schema_hash in numbers.items()}
     named |= {str(number): schema_hash for number, schema_hash in numbers.items()}
     if version == "latest" and numbers:
         named["latest"] = snapshot.schema_in_use or numbers[max(numbers)]
     if version in named:
         return named[version]
+    keys = snapshot.keys
     raise ConfigError(
-        f"stream {manifest.stream!r} of {manifest.tap_id!r} has no schema version {version!r}; "
+        f"stream {keys.stream!r} of {keys.tap_id!r} has no schema version {version!r}; "
         f"it has {schemas.listed(snapshot)}"
     )

@@ -18,8 +18,7 @@ from singerlake.cli.options import command, json_option
 from singerlake.cli.progress import counted, progress
 from singerlake.cli.root import Root, root_arguments
 from singerlake.cli.sparkline import BUCKETS, legend, sparkline
-from singerlake.format import manifest as manifests
-from singerlake.format.manifest import File, Manifest, Totals
+from singerlake.format.manifest import File, Totals
 from singerlake.lake import Snapshot
 from singerlake.lake.arrivals import Arrivals, arrivals
 from singerlake.lake.provenance import committed_rows
@@ -64,7 +63,7 @@ def show(root: Root, tap: str, stream: str, limit: int, as_json: bool) -> None:
       SINGERLAKE_ROOT=./lake singerlake show tap-github--meltano issues --json
     """
     snapshot = root.lake().stream(tap, stream).snapshot()
-    totals = manifests.totals(snapshot.manifest)
+    totals = snapshot.totals
     tally = _Tally(deque(maxlen=limit))
     with progress("reading the log") as bar:
         files = counted(tally.passing(snapshot.files()), totals.files, bar)
@@ -76,12 +75,11 @@ def show(root: Root, tap: str, stream: str, limit: int, as_json: bool) -> None:
 
 
 def _as_json(snapshot: Snapshot, totals: Totals, tally: _Tally, found: Arrivals) -> dict[str, Any]:
-    manifest = snapshot.manifest
     return {
-        "tap_id": manifest.tap_id,
-        "stream": manifest.stream,
-        "log_id": manifest.log_id,
-        "last_sequence": manifest.last_sequence,
+        "tap_id": snapshot.keys.tap_id,
+        "stream": snapshot.keys.stream,
+        "log_id": snapshot.log_id,
+        "last_sequence": snapshot.last_sequence,
         "files_total": totals.files,
         "records": None if snapshot.by_listing else totals.records,
         "bytes": totals.bytes,
@@ -91,7 +89,7 @@ def _as_json(snapshot: Snapshot, totals: Totals, tally: _Tally, found: Arrivals)
                 "files": tally.files[key],
                 "records": tally.records[key],
             }
-            for key, version in manifest.versions.items()
+            for key, version in snapshot.versions.items()
         },
         "arrivals": None
         if snapshot.by_listing
@@ -113,14 +111,14 @@ def committed(snapshot: Snapshot, file: File) -> datetime | None:
 
 
 def _print(snapshot: Snapshot, totals: Totals, tally: _Tally, found: Arrivals) -> None:
-    manifest = snapshot.manifest
-    say(shown(manifest.stream, style="bold"), " of ", shown(manifest.tap_id, style="bold"))
+    keys = snapshot.keys
+    say(shown(keys.stream, style="bold"), " of ", shown(keys.tap_id, style="bold"))
     records = "unknown records" if snapshot.by_listing else plural(totals.records, "record")
     say(f"{plural(totals.files, 'file')}, {records}, {size(totals.bytes)}")
     if snapshot.by_listing:
         say("[red]There is no manifest:[/] this is a listing. `singerlake rebuild` makes one.")
     say()
-    _print_versions(manifest, tally)
+    _print_versions(snapshot, tally)
     if any(found.records):
         say()
         say(shown(sparkline(found.records), style="cyan"))
@@ -133,11 +131,11 @@ def _print(snapshot: Snapshot, totals: Totals, tally: _Tally, found: Arrivals) -
         say(f"[dim]{older}: see `singerlake log`[/]")
 
 
-def _print_versions(manifest: Manifest, tally: _Tally) -> None:
+def _print_versions(snapshot: Snapshot, tally: _Tally) -> None:
     numbers = ("files", "records")
     times = ("first seen (UTC)",)
     made = table("version", "schema hash", *times, *numbers, numbers=numbers, fixed=times)
-    for schema_hash, version in manifest.versions.items():
+    for schema_hash, version in snapshot.versions.items():
         made.add_row(
             f"v{version.version}",
             shown(schema_hash),

@@ -121,7 +121,7 @@ def _streams(
     with progress("reading manifests") as bar:
         streams = chosen_streams(lake, tap, stream, failures)
         found = list(counted(in_parallel(snapshot, streams), len(streams), bar))
-    logs = [one.keys for one in found if one is not None and one.manifest.log_id]
+    logs = [one.keys for one in found if one is not None and one.log_id]
     return logs, [one.keys for one in found if one is not None and one.by_listing]
 
 

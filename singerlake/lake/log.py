@@ -20,7 +20,7 @@ from singerlake.errors import (
 from singerlake.format import document, times
 from singerlake.format import manifest as manifests
 from singerlake.format.keys import StreamKeys
-from singerlake.format.manifest import File, Manifest, Segment, SegmentContent
+from singerlake.format.manifest import File, Manifest, Segment, SegmentContent, Totals
 from singerlake.lake.parallel import in_parallel
 from singerlake.store import Store
 
@@ -121,6 +121,11 @@ def decode(store: Store, keys: StreamKeys, data: bytes) -> Manifest:
             "then run `singerlake rebuild`"
         )
     return manifest
+
+
+def totals(store: Store, keys: StreamKeys) -> Totals:
+    """What the log adds up to, by one request. Raises as `read_head` does."""
+    return manifests.totals(read_head(store, keys).manifest)
 
 
 def behind(

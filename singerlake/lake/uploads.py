@@ -26,8 +26,10 @@ from functools import partial
 
 from singerlake.errors import CommitConflict
 from singerlake.format import keys as key_names
+from singerlake.format import manifest as manifests
 from singerlake.format.keys import StreamKeys, StreamObject
 from singerlake.format.manifest import File, Manifest
+from singerlake.format.schema import Schema
 from singerlake.lake import commit, log, retired
 from singerlake.lake.feed.bookmark import Bookmark
 from singerlake.lake.inventory import Note
@@ -39,6 +41,16 @@ from singerlake.store import Store
 
 def new_job() -> str:
     return uuid.uuid4().hex
+
+
+def begin(store: Store, keys: StreamKeys, schema: Schema, writer_id: str) -> Bookmark:
+    """Where the stream's log ends as a job begins. The manifest comes before the first file.
+
+    Raises `SchemaCollision` and `MissingManifest`.
+    """
+    manifest = commit.open_log(store, keys, writer_id).manifest
+    manifests.require_same_schema(manifest, schema.hash(), schema.digest())
+    return Bookmark(manifest.log_id, manifest.last_sequence)
 
 
 def note(store: Store, keys: StreamKeys, job: str, path: str, writer_id: str, run_id: str) -> None:

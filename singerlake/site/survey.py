@@ -177,7 +177,7 @@ def survey(stream: Stream, entry: Entry) -> StreamFacts:
         records=None if snapshot.by_listing else tally.records,
         bytes=tally.bytes,
         raw_bytes=tally.raw_bytes,
-        last_sequence=snapshot.manifest.last_sequence,
+        last_sequence=snapshot.last_sequence,
         last_commit=tally.last_commit,
         first_record=tally.first,
         last_record=tally.last,
@@ -193,7 +193,7 @@ def _versions(
     snapshot: Snapshot, newest: Schema, tally: _Tally, problems: list[str]
 ) -> list[VersionFacts]:
     """From the oldest to the newest; only the last `VERSIONS` have their schemas read."""
-    known = snapshot.manifest.versions
+    known = snapshot.versions
     hashes = sorted(known, key=lambda one: known[one].version) or list(tally.files_of)
     registered = newest.hash()
     found = []

@@ -21,11 +21,10 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from singerlake.decode.request import METADATA
 from singerlake.errors import ConfigError
 from singerlake.format import catalogue
-from singerlake.format import manifest as manifests
 from singerlake.format.manifest import File
 from singerlake.format.nearest import did_you_mean
 from singerlake.format.schema import Schema
-from singerlake.lake import clock, commit, lock, registration, registry, uploads
+from singerlake.lake import clock, lock, registration, registry, uploads
 from singerlake.lake.feed.bookmark import Bookmark
 from singerlake.lake.identity import new_writer_id
 from singerlake.lake.lock import LockTimes
@@ -77,10 +76,7 @@ class LakeWriter(DataSourceArrowWriter):
         before both, so a first write that fails leaves them: a stream without records."""
         store = self._job.store
         registry.register_taps(store, [self.options.tap])
-        head = commit.open_log(store, self.options.keys, self._job.writer_id)
-        schema = self._job.schema
-        manifests.require_same_schema(head.manifest, schema.hash(), schema.digest())
-        return Bookmark(head.manifest.log_id, head.manifest.last_sequence)
+        return uploads.begin(store, self.options.keys, self._job.schema, self._job.writer_id)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Uploaded:
         """On an executor: upload the task's rows."""

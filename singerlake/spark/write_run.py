@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pyspark
 
-from singerlake.format.run import Outcome, RunStream
-from singerlake.lake import log, provenance
+from singerlake.format.run import Outcome
 from singerlake.lake.feed.bookmark import Bookmark
 from singerlake.lake.runs import document_of, end, landed
 from singerlake.spark.task_files import WriteJob
@@ -14,13 +13,7 @@ from singerlake.spark.task_files import WriteJob
 def end_run(job: WriteJob, since: Bookmark, outcome: Outcome | None = None) -> None:
     """Write the document. Without an outcome, the log tells: all files are there, or none is."""
     options, ids = job.options, (job.options.run_id, job.writer_id)
-    manifest = log.read_head(job.store, options.keys).manifest
-    behind = log.behind(job.store, options.keys, manifest, since.log_id, since.sequence)
-    files = log.files(job.store, options.keys, manifest, behind)
-    left = RunStream()
-    for file in provenance.committed_rows(job.store, options.keys, files):
-        if (file.run_id, file.writer_id) == ids:
-            left = landed.added(left, manifest.log_id, file)
+    left = landed.found(job.store, options.keys, since, *ids)
     run = document_of(
         (options.tap, *ids),
         job.time,

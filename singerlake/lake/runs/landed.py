@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from singerlake.format.keys import StreamKeys
 from singerlake.format.manifest import File
 from singerlake.format.run import RunStream
+from singerlake.lake import log, provenance
+from singerlake.lake.feed.bookmark import Bookmark
+from singerlake.store import Store
 
 
 def added(before: RunStream, log_id: str, file: File) -> RunStream:
@@ -20,3 +24,16 @@ def added(before: RunStream, log_id: str, file: File) -> RunStream:
         schema_hashes=known if file.schema_hash in known else (*known, file.schema_hash),
         bookmark=before.bookmark,
     )
+
+
+def found(
+    store: Store, keys: StreamKeys, since: Bookmark, run_id: str, writer_id: str
+) -> RunStream:
+    """By the log: what a run has committed since it began there."""
+    manifest = log.read_head(store, keys).manifest
+    behind = log.behind(store, keys, manifest, since.log_id, since.sequence)
+    left = RunStream()
+    for file in provenance.committed_rows(store, keys, log.files(store, keys, manifest, behind)):
+        if (file.run_id, file.writer_id) == (run_id, writer_id):
+            left = added(left, manifest.log_id, file)
+    return left
