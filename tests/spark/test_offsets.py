@@ -102,6 +102,19 @@ def test_bounds_end_at_a_file(tmp_path: Path) -> None:
     assert query.latestOffset(start, ReadMaxFiles(3))["sequence"] == 4
 
 
+def test_offsets_of_an_old_lake_go_on_exactly() -> None:
+    """Its first rows are merged files without digits: an offset may be at their end, or within."""
+    old = Path(__file__).parent.parent / "lakes" / "v1"
+    query = reader(old, tap="tap-shop--sample", stream="orders")
+    end = query.latestOffset(query.initialOffset(), EVERYTHING)
+    rows = [4, 8, 12, *range(13, 21)]
+    assert end["sequence"] == 20
+    for number in range(21):
+        start = {"log_id": end["log_id"], "sequence": number}
+        assert query.latestOffset(start, EVERYTHING) == (start if number == 20 else end)
+        assert sequences(query, start, end) == [row for row in rows if row > number]
+
+
 def test_a_manifest_that_was_put_back_is_noticed(tmp_path: Path) -> None:
     commit(tmp_path, 1)
     manifest = tmp_path / KEYS.manifest
