@@ -24,13 +24,15 @@ class Replay:
     """What to replay. `reach` is the last number up to which nothing is left out for an end time,
     None without one: the bookmark stays there. So `again` files behind it, of which some records
     are given now, come again. `runs` are the runs that were asked for, if any: a bookmark among
-    their commits means nothing for others.
+    their commits means nothing for others. `as_of` is the last number of the state that was asked
+    for, None for the newest.
     """
 
     selection: Selection
     runs: tuple[str, ...] = ()
     reach: int | None = None
     again: int = 0
+    as_of: int | None = None
 
     def bookmark(self, snapshot: Snapshot, file: File) -> dict[str, Any]:
         """Where a run stands after this file, as its STATE has it."""
@@ -56,16 +58,17 @@ def replay(snapshot: Snapshot, window: Window, state: Mapping[str, Any]) -> Repl
         since=since,
         start=window.start,
         end=window.end,
-        schema_hashes=_hashes(snapshot, window),
+        schema_hashes=_hashes(snapshot, window, found.selection.until),
     )
+    plan = Replay(selection, runs, as_of=found.selection.until)
     if window.end is None or snapshot.by_listing:
-        return Replay(selection, runs)
+        return plan
     reach, again = _reach(snapshot, selection, window.end)
     if "sequence" not in state:
-        return Replay(selection, runs, reach, again)
+        return replace(plan, reach=reach, again=again)
     # A run that goes on from a bookmark gives each record once: what is behind `reach` waits.
     ends = [number for number in (reach, selection.until) if number is not None]
-    return Replay(replace(selection, until=min(ends)), runs, reach)
+    return replace(plan, selection=replace(selection, until=min(ends)), reach=reach)
 
 
 def _reach(snapshot: Snapshot, selection: Selection, end: datetime) -> tuple[int, int]:
@@ -126,11 +129,11 @@ def require_versions(snapshots: Sequence[Snapshot], window: Window) -> None:
         )
 
 
-def _hashes(snapshot: Snapshot, window: Window) -> frozenset[str] | None:
+def _hashes(snapshot: Snapshot, window: Window, until: int | None) -> frozenset[str] | None:
     if window.versions in ("all", "merged"):
         return None
     if window.versions == "latest":
-        return frozenset({snapshot.schema_in_use})
+        return frozenset({schemas.in_use(snapshot, until)})
     return frozenset(window.versions)
 
 

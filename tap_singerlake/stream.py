@@ -96,8 +96,6 @@ class LakeStream(Stream):
         """The snapshot, and the files to replay, each opened when its first block is asked for."""
         if self._plan is None:
             snapshot = self._source.snapshot()
-            if self._window.versions == "merged":
-                self._merged = schema_line.merged(snapshot, self._entry)
             if snapshot.by_listing:
                 self.logger.warning(
                     "The manifest of '%s' is missing: reading by listing, without bookmarks; "
@@ -113,6 +111,8 @@ class LakeStream(Stream):
             incremental = self.replication_method == "INCREMENTAL"
             state = self.stream_state if incremental else {}
             self._replay = plan.replay(snapshot, self._window, state)
+            if self._window.versions == "merged":
+                self._merged = schema_line.merged(snapshot, self._entry, self._replay.as_of)
             chosen = self._replay.selection
             if self._replay.again:
                 self.logger.warning(

@@ -14,7 +14,7 @@ from singerlake.decode.version_union import MergedSchema
 from singerlake.errors import ConfigError, MissingManifest, StaleBookmark
 from singerlake.format.manifest import File
 from singerlake.format.record_type import Type
-from singerlake.lake import Bookmark, Selection, Snapshot, replication
+from singerlake.lake import Bookmark, Selection, Snapshot, replication, schemas
 from singerlake.lake.extent import ALL, Extent, covered
 from singerlake.lake.feed import position
 from singerlake.lake.replication import Current, Method
@@ -88,11 +88,11 @@ class Increment:
         """How many tasks are worth while: each makes a file, and many small ones are a burden."""
         return 1 + sum(file.raw_bytes for file in self.files) // TASK_BYTES
 
-    @property
+    @cached_property
     def schema_versions(self) -> list[str]:
-        """The schema versions of the increment: what is registered while a run is at work is for
-        the next one."""
-        return list(self.snapshot.manifest.versions)
+        """The schema versions in use up to the end of the increment: what is registered while a
+        run is at work is for the next one."""
+        return schemas.hashes(self.snapshot, self.until)
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -141,6 +141,7 @@ class Increment:
             "metadata": json.dumps(self.settings.metadata),
             "numbers": self.settings.numbers,
             "caseSensitive": str(self.case_sensitive),
+            "until": str(self.until),
         }
         if self.schema_versions:
             given["schemaVersions"] = json.dumps(self.schema_versions)

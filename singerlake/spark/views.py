@@ -18,7 +18,7 @@ from singerlake.decode import version_union
 from singerlake.decode.stream import take
 from singerlake.decode.version_union import MergedSchema
 from singerlake.errors import ConfigError
-from singerlake.lake import replication
+from singerlake.lake import Selection, replication
 from singerlake.lake.replication import Current, Method
 from singerlake.lake.snapshot import Snapshot
 from singerlake.spark import source
@@ -67,13 +67,13 @@ def read_current(
     given = options_of(spark, tap=tap, stream=stream, metadata=metadata, **options)
     settings = parsed(root, given)
     state = take(settings.store(), settings.request)
-    merged = version_union.of_stream(state, settings.request)
-    known = [name for name, _ in merged.record.fields]
     if decided is None:
         decided = replication.current(state, settings.extent, replication_method)
+    until = _until(state, settings, decided)
+    merged = version_union.of_stream(state, settings.request_within(Selection(until=until)))
+    known = [name for name, _ in merged.record.fields]
     # One state of the stream for all reads.
-    fixed = {**_about_rows(options), "tap": tap, "stream": stream}
-    fixed["until"] = _until(state, settings, decided)
+    fixed = {**_about_rows(options), "tap": tap, "stream": stream, "until": until}
     is_bare = not known and columns is None
     numbers = decided.selection.numbers
     ours = {} if numbers is None else {"sequences": numbers}

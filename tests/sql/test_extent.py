@@ -10,7 +10,7 @@ import pytest
 from singerlake.errors import ConfigError
 from singerlake.sql import query
 from singerlake.store import open_store
-from tests.lake.landing import STREAM
+from tests.lake.landing import STREAM, land
 from tests.lake.running import land_run
 
 
@@ -42,3 +42,12 @@ def test_as_of_a_number_and_a_run(root: Path) -> None:
     assert sequences(root, as_of="2000-01-01T00:00:00Z") == []
     with pytest.raises(ConfigError, match="no run 'nobody'"):
         sequences(root, as_of="nobody")
+
+
+@pytest.mark.parametrize("mode", ["append", "current"])
+def test_as_of_a_number_there_are_no_columns_that_came_later(root: Path, mode: str) -> None:
+    land(open_store(root), [9], version=2)
+    whole = query(root, f'from "{STREAM}"', mode=mode, metadata=False)
+    assert whole.table.column_names == ["id", "added_in_1", "added_in_2"]
+    then = query(root, f'from "{STREAM}"', mode=mode, metadata=False, as_of=4)
+    assert then.table.column_names == ["id", "added_in_1"]
