@@ -259,9 +259,7 @@ class FilteringReader(LakeReader):
         return filters
 
 
-def _hashes(
-    options: ReadOptions, stream: Snapshot, selection: Selection
-) -> frozenset[str] | None:
+def _hashes(options: ReadOptions, stream: Snapshot, selection: Selection) -> frozenset[str] | None:
     """The schema versions to read; None for all."""
     if options.schema_versions == "all":
         return None
