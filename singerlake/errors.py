@@ -16,7 +16,7 @@
     │   ├── MissingKey              a record without one of its stream's key properties
     │   ├── InvalidRecord           a record that breaks its schema, where records are validated
     │   ├── TooManyMisfits          more values than are allowed do not fit their columns' types
-    │   ├── BadName                 a tap or stream name that no path can hold
+    │   ├── BadName                 a name of a tap, stream or pin that no path can hold
     │   └── SchemaCollision         two schemas of one stream have the same hash
     ├── DamageError             the lake needs repair: `singerlake check`, `singerlake rebuild`
     │   ├── CorruptDocument         a manifest, catalogue, lake document or lock cannot be read
@@ -26,6 +26,7 @@
     ├── BusyError               somebody else is at work: try again later
     │   ├── LockTimeout             another writer held the lock for too long
     │   ├── CommitConflict          other writers kept winning the manifest
+    │   ├── Pinned                  a pin reads what would be deleted: wait, or unpin it
     │   └── StaleSnapshot           what a read needs was removed meanwhile: run it again
     └── StoreError              the object store's answer
         ├── NotFound                no object under that key
@@ -106,7 +107,7 @@ class TooManyMisfits(InputError):
 
 
 class BadName(InputError):
-    """A tap or stream name that no path can hold."""
+    """A name of a tap, stream or pin that no path can hold."""
 
 
 class SchemaCollision(InputError):
@@ -143,6 +144,10 @@ class LockTimeout(BusyError):
 
 class CommitConflict(BusyError):
     """Other writers kept winning the race for the manifest."""
+
+
+class Pinned(BusyError):
+    """A pin reads what would be deleted: wait until it is over, or remove the pin."""
 
 
 class StaleSnapshot(BusyError):

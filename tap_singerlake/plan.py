@@ -26,7 +26,8 @@ class Replay:
     """What to replay: the `selection` of an increment. `reach` is the last number up to which
     nothing is left out for an end time, None without one: the bookmark stays there. So `again`
     files behind it, of which some records are given now, come again. `runs` are the runs that were
-    asked for, if any: a bookmark among their commits means nothing for others.
+    asked for, if any: a bookmark among their commits means nothing for others. `as_of` is the last
+    number of the state that was asked for, None for the newest.
     """
 
     increment: Increment
@@ -34,6 +35,7 @@ class Replay:
     runs: tuple[str, ...] = ()
     reach: int | None = None
     again: int = 0
+    as_of: int | None = None
 
     @property
     def snapshot(self) -> Snapshot:
@@ -79,17 +81,18 @@ def replay(snapshot: Snapshot, window: Window, state: Mapping[str, Any]) -> Repl
         found.selection,
         start=window.start,
         end=window.end,
-        schema_hashes=_hashes(snapshot, window),
+        schema_hashes=_hashes(snapshot, window, found.selection.until),
     )
     selection = new.within(asked)
+    plan = Replay(new, selection, runs, as_of=found.selection.until)
     if window.end is None or snapshot.by_listing:
-        return Replay(new, selection, runs)
+        return plan
     reach, again = _reach(snapshot, selection, window.end)
     if "sequence" not in state:
-        return Replay(new, selection, runs, reach, again)
+        return replace(plan, reach=reach, again=again)
     # A run that goes on from a bookmark gives each record once: what is behind `reach` waits.
     ends = [number for number in (reach, selection.until) if number is not None]
-    return Replay(new, replace(selection, until=min(ends)), runs, reach)
+    return replace(plan, selection=replace(selection, until=min(ends)), reach=reach)
 
 
 def _reach(snapshot: Snapshot, selection: Selection, end: datetime) -> tuple[int, int]:
@@ -147,11 +150,11 @@ def require_versions(snapshots: Sequence[Snapshot], window: Window) -> None:
         )
 
 
-def _hashes(snapshot: Snapshot, window: Window) -> frozenset[str] | None:
+def _hashes(snapshot: Snapshot, window: Window, until: int | None) -> frozenset[str] | None:
     if window.versions in ("all", "merged"):
         return None
     if window.versions == "latest":
-        return frozenset({snapshot.schema_in_use})
+        return frozenset({schemas.in_use(snapshot, until)})
     return frozenset(window.versions)
 
 

@@ -15,10 +15,13 @@ def newest(stream: str, entry: Entry) -> bytes:
     return _line(stream, schema_of(entry))
 
 
-def merged(snapshot: Snapshot, entry: Entry) -> bytes:
-    """One that holds the records of all versions. Raises `ConfigError` where none can."""
-    in_use = snapshot.schema_in_use
-    hashes = sorted(schemas.hashes(snapshot), key=lambda hashed: hashed == in_use)
+def merged(snapshot: Snapshot, entry: Entry, until: int | None = None) -> bytes:
+    """One that holds the records of all versions, or of those in use up to a number.
+
+    Raises `ConfigError` where none can.
+    """
+    in_use = schemas.in_use(snapshot, until)
+    hashes = sorted(schemas.hashes(snapshot, until), key=lambda hashed: hashed == in_use)
     found = schemas.schemas(snapshot, hashes)
     versions = [found[hashed] for hashed in hashes if hashed in found] or [schema_of(entry)]
     stream = snapshot.keys.stream

@@ -93,7 +93,8 @@ SETTINGS: dict[str, Any] = th.PropertiesList(
         title="As of",
         description=(
             "Replays the streams as they were: without what was committed after this time, this "
-            "run (a run id), or this sequence number."
+            "pin (`singerlake pins` lists them), this run (a run id), or this sequence number; "
+            "`pin:` and `run:` before a name say which it is."
         ),
     ),
     th.Property(

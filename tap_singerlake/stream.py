@@ -94,8 +94,6 @@ class LakeStream(Stream):
         """What to replay, and its files, each opened when its first block is asked for."""
         if self._plan is None:
             snapshot = self._source.snapshot()
-            if self._window.versions == "merged":
-                self._merged = schema_line.merged(snapshot, self._entry)
             if snapshot.by_listing:
                 self.logger.warning(
                     "The manifest of '%s' is missing: reading by listing, without bookmarks; "
@@ -111,6 +109,8 @@ class LakeStream(Stream):
             incremental = self.replication_method == "INCREMENTAL"
             state = self.stream_state if incremental else {}
             replay = plan.replay(snapshot, self._window, state)
+            if self._window.versions == "merged":
+                self._merged = schema_line.merged(snapshot, self._entry, replay.as_of)
             chosen = replay.selection
             if replay.again:
                 self.logger.warning(

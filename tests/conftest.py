@@ -25,7 +25,7 @@ for _options in ("SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS"):
 # the marks that xdist goes by (its `loadgroup`) are lost on the way with pytest 9.2.
 READS, WRITES = "a session of Spark that reads", "a session of Spark that writes"
 GROUPS = {
-    **{f"tests/spark/test_{name}": WRITES for name in ("cluster", "project", "write")},
+    **{f"tests/spark/test_{name}": WRITES for name in ("cluster", "pins", "project", "write")},
     **{
         f"tests/spark/test_{name}": READS
         for name in ("damage", "read", "skipping", "streaming", "vacuum_beside", "verify", "views")

@@ -63,6 +63,7 @@ ERRORS = {
     "BusyError": "SingerlakeError",
     "LockTimeout": "BusyError",
     "CommitConflict": "BusyError",
+    "Pinned": "BusyError",
     "StaleSnapshot": "BusyError",
     "StoreError": "SingerlakeError",
     "NotFound": "StoreError",
@@ -74,7 +75,18 @@ ERRORS = {
 }
 
 METHODS = {
-    "Lake": {"annotate", "annotations", "feed", "stream", "tap", "taps", "writer"},
+    "Lake": {
+        "annotate",
+        "annotations",
+        "feed",
+        "pin",
+        "pins",
+        "stream",
+        "tap",
+        "taps",
+        "unpin",
+        "writer",
+    },
     "Tap": {"catalogue", "runs", "stream", "streams"},
     "Stream": {"increment", "snapshot"},
     "Snapshot": {

@@ -1,4 +1,4 @@
-"""Completing roots, and the names of taps and streams in the lake that was typed before them."""
+"""Completing roots, and the names in the lake that was typed before them."""
 
 from __future__ import annotations
 
@@ -75,10 +75,14 @@ def _known_root() -> list[str]:
 
 
 def _lookup(context: click.Context, root: str, what: str, tap: str | None = None) -> Lookup:
-    """The names of taps, or of streams: of a tap, or of all."""
+    """The names of taps, of pins, or of streams: of a tap, or of all."""
 
     def names() -> Iterable[str]:
         lake = _lake(context, root)
+        if what == "name":
+            from singerlake.lake import pins
+
+            return pins.names(lake.store)
         if what != "stream":
             return [one.tap_id for one in lake.taps()]
         taps = [lake.tap(tap)] if tap else lake.taps()

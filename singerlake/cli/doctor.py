@@ -21,7 +21,7 @@ from singerlake.cli.progress import progress
 from singerlake.cli.root import Root, root_arguments
 from singerlake.errors import NotALake, SingerlakeError
 from singerlake.format import keys as key_names
-from singerlake.lake import open_on
+from singerlake.lake import open_on, registry
 from singerlake.lake.scratch import leftovers
 from singerlake.store import Answer, LocalStore, Retrying, Store, trial
 
@@ -77,7 +77,7 @@ def _answers(root: Root, read_only: bool) -> Iterator[Answer]:
         return
     if isinstance(store, Retrying):
         store = store.inner  # a patient wait of minutes would hide what is wrong
-    yield _answer("reach", lambda: plural(len(store.folders(key_names.ROOT)), "tap"))
+    yield _answer("reach", lambda: plural(len(registry.names_in(store, key_names.ROOT)), "tap"))
     yield _answer("lake", lambda: _lake(store))
     if not read_only:
         yield from trial(store)

@@ -72,6 +72,23 @@ since_option = click.option(
 )
 
 
+def _until(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> datetime | None:
+    try:
+        return None if value is None else times.parse_time(value)
+    except (ValueError, OverflowError):
+        raise click.BadParameter(f"{value!r} is no time like 2026-11-16T08:00") from None
+
+
+until_option = click.option(
+    "--until",
+    callback=_until,
+    metavar="TIME",
+    help="Hold it until then (UTC); for ever by default.",
+)
+
+
 def _as_of(context: click.Context, parameter: click.Parameter, value: str | None) -> AsOf | None:
     return None if value is None else parse_as_of(value)
 
@@ -79,8 +96,9 @@ def _as_of(context: click.Context, parameter: click.Parameter, value: str | None
 as_of_option = click.option(
     "--as-of",
     callback=_as_of,
-    metavar="SEQUENCE|TIME|RUN",
-    help="As it was: without what was committed after this number, this time (UTC), or this run.",
+    metavar="SEQUENCE|TIME|PIN|RUN",
+    help="As it was: without what was committed after this number, this time (UTC), this pin, or "
+    "this run; pin:NAME and run:ID say which it is.",
 )
 
 run_option = click.option(

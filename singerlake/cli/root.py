@@ -43,7 +43,8 @@ def root_arguments(
 ) -> Decorator:
     """`[ROOT] [TAP] [STREAM]`, as far as the command takes them, and `--tap` and `--stream`.
 
-    `required` and `optional` hold `tap` and `stream`, in this order. The command gets a `Root` as
+    `required` and `optional` hold `tap` and `stream`, in this order, or `name`, which has no option
+    and is that of a pin. The command gets a `Root` as
     `root`, and the others by their names, however they were given: see `in_place`. With `several`,
     --stream is repeatable, and the command gets a tuple of streams. `former` names an option whose
     value may also be the one word after ROOT, as it was in older versions.
@@ -58,7 +59,7 @@ def root_arguments(
         ) -> Any:
             words = [given.pop(f"{name}_word") for name in ("root", *names)]
             typed = [word for word in words if word is not None]
-            by_option = {name for name in names if given[name] not in (None, ())}
+            by_option = {name for name in names if given.get(name) not in (None, ())}
             if former and given[former] is None:
                 placed = in_place(typed, (former,), (former,))
                 _require(required, by_option)

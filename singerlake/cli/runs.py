@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
-import socket
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
@@ -21,6 +19,7 @@ from singerlake.cli.storage_options import options_of
 from singerlake.errors import ConfigError
 from singerlake.format.run import OUTCOMES, Outcome
 from singerlake.lake import Lake, Run
+from singerlake.lake.identity import person
 from singerlake.lake.runs import marking
 
 LIMIT = 20
@@ -208,8 +207,9 @@ def mark(
     lake = Root(str(placed["root"]), options_of(storage_options, pairs)).lake()
     found = _found(lake, placed["tap"], run_id, writer)
     if apply and found.outcome != outcome:
-        by = by or f"{getpass.getuser()}@{socket.gethostname()}"
-        marking.mark(lake.store, found.tap_id, found.document, outcome, by=by, reason=reason)
+        marking.mark(
+            lake.store, found.tap_id, found.document, outcome, by=by or person(), reason=reason
+        )
     if as_json:
         print_json(
             {"applied": apply, "before": found.outcome, "outcome": outcome, "run": _as_json(found)}

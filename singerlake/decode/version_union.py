@@ -16,7 +16,7 @@ from singerlake.format import json_schema
 from singerlake.format import record_type as types
 from singerlake.format.record_type import Type
 from singerlake.format.schema import Schema
-from singerlake.lake.schemas import hashes, listed, registered
+from singerlake.lake.schemas import hashes, in_use, listed, registered
 from singerlake.lake.schemas import schemas as stored_schemas
 from singerlake.lake.snapshot import Snapshot
 
@@ -108,12 +108,18 @@ def chosen(stream: Snapshot, request: StreamRequest) -> dict[str, Schema]:
 
 
 def chosen_hashes(stream: Snapshot, request: StreamRequest) -> list[str]:
-    """The versions that the request chooses, from the oldest to the newest."""
-    known = hashes(stream)
+    """The versions that the request chooses, from the oldest to the newest.
+
+    A read that ends at a number has the versions that were in use up to there: a column that came
+    later is none of its.
+    """
+    until = request.selection.until
     if request.schema_versions == "all":
-        return known
+        return hashes(stream, until)
     if request.schema_versions == "latest":
-        return [stream.schema_in_use] if stream.schema_in_use else known[-1:]
+        newest = in_use(stream, until)
+        return [newest] if newest else hashes(stream, until)[-1:]
+    known = hashes(stream)
     unknown = sorted(set(request.schema_versions) - set(known))
     if unknown:
         raise ConfigError(
@@ -134,7 +140,7 @@ def _find(stream: Snapshot, wanted: Sequence[str]) -> dict[str, Schema]:
 
 def merged_of(stream: Snapshot, request: StreamRequest) -> MergedSchema:
     """The merged schema of a stream."""
-    last = stream.schema_in_use or next(iter(registered(stream)), None)
+    last = in_use(stream, request.selection.until) or next(iter(registered(stream)), None)
     return merge(chosen(stream, request), request.numbers, last, request.exact)
 
 

@@ -105,6 +105,10 @@ def _require(head: _Head, kind: str, where: str) -> None:
 
 _REBUILT = "`singerlake rebuild` makes it again from the files"
 _REMEDIES = {
+    "singerlake.pin": (
+        "nothing else says what was pinned: restore it from a backup, or remove it by "
+        "`singerlake unpin`"
+    ),
     "singerlake.run": (
         "nothing else says how this run ended: restore it from a backup, or delete it and run "
         "`singerlake rebuild`"

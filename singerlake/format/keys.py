@@ -1,6 +1,7 @@
 """Every object key of the lake: built here, parsed here, and nowhere else.
 
     raw/singerlake.json
+    raw/_pins/<name>.json
     raw/<tap>/catalogue.json
     raw/<tap>/_runs/log.json
     raw/<tap>/_runs/<begun>-<run id>-<writer id>.json
@@ -13,7 +14,7 @@
     raw/<tap>/<stream>/<schema hash>/singerlake.lock
     raw/<tap>/<stream>/<schema hash>/<stream>-<first>-<last>[-<suffix>].singer[.gz|.bz2]
 
-Tap and stream names become path segments by `escape` (`singerlake/format/names.py`).
+Names of taps, streams and pins become path segments by `escape` (`singerlake/format/names.py`).
 """
 
 from __future__ import annotations
@@ -23,15 +24,18 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from singerlake.errors import BadName
-from singerlake.format import run_keys, times
+from singerlake.format import pin_keys, run_keys, times
 from singerlake.format.names import LONGEST_SEGMENT, ROOT, escape, tap_folder, unescape
+from singerlake.format.pin_keys import PINS, PinObject, pin
 from singerlake.format.run_keys import RunKeys, RunObject
 
 __all__ = [
     "LAKE_DOCUMENT",
     "LONGEST_SEGMENT",
+    "PINS",
     "ROOT",
     "FileName",
+    "PinObject",
     "RunKeys",
     "RunObject",
     "StreamKeys",
@@ -43,6 +47,7 @@ __all__ = [
     "merge_path",
     "note_path",
     "parse",
+    "pin",
     "segment_path",
     "tap_folder",
     "unescape",
@@ -182,12 +187,14 @@ class StreamObject:
     about: str = ""
 
 
-def parse(key: str) -> TapObject | RunObject | StreamObject | None:
+def parse(key: str) -> TapObject | RunObject | StreamObject | PinObject | None:
     """What a key below `raw/` is; None for the lake document and for what is not ours."""
     root, *segments = key.split("/")
     try:
         if root != ROOT or not 2 <= len(segments) <= 6:
             return None
+        if segments[0] == pin_keys.FOLDER:
+            return pin_keys.parse(segments[1:])
         tap_id = unescape(segments[0])
         if len(segments) == 2:
             return TapObject(tap_id) if segments[1] == "catalogue.json" else None

@@ -1,6 +1,6 @@
-"""Names as path segments: any tap or stream name becomes one segment, and back.
+"""Names as path segments: any name of a tap, a stream or a pin becomes one segment, and back.
 
-Tap and stream names can hold anything. `escape` makes path segments of them: ASCII letters,
+Names can hold anything. `escape` makes path segments of them: ASCII letters,
 digits, `-`, `_` and `.` stand for themselves, every other byte of the name's UTF-8 is `!XX`.
 A first `.` or `_` is escaped too (Spark and shells hide such names, and `..` leads upwards), so
 is a last `.` (Windows drops it), and so is the first letter of a name that is one of our own.
@@ -23,10 +23,10 @@ _ESCAPED = re.compile(r"(?:[A-Za-z0-9._-]|![0-9A-F]{2})+")
 
 
 def escape(name: str) -> str:
-    """The one path segment that stands for a tap or stream name. Raises `BadName`."""
+    """The one path segment that stands for a name. Raises `BadName`."""
     raw = name.encode("utf-8", "surrogatepass")
     if not raw:
-        raise BadName("a tap or stream name is empty: expected at least one character")
+        raise BadName("a name is empty: expected at least one character")
     parts = [chr(byte) if byte in _PLAIN else f"!{byte:02X}" for byte in raw]
     if raw[:1] in (b".", b"_") or name.lower() in _OUR_OWN:
         parts[0] = f"!{raw[0]:02X}"
@@ -36,8 +36,8 @@ def escape(name: str) -> str:
     if len(segment) > LONGEST_SEGMENT:
         raise BadName(
             f"the name {name[:40]!r}… takes {len(segment)} characters in a path, "
-            f"where at most {LONGEST_SEGMENT} fit: give the tap or stream a shorter name "
-            "(a stream map or stream alias can do it)"
+            f"where at most {LONGEST_SEGMENT} fit: choose a shorter name "
+            "(of a stream, by a stream map or stream alias)"
         )
     return segment
 

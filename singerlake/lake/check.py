@@ -12,6 +12,7 @@ from singerlake.format import catalogue, lock_record
 from singerlake.format import keys as key_names
 from singerlake.lake import fix as mending
 from singerlake.lake import inventory, log, registry
+from singerlake.lake.check_pins import check_pins
 from singerlake.lake.check_stream import Examine, check_stream, in_threads
 from singerlake.lake.finding import CheckReport, Finding, Level
 from singerlake.lake.inventory import Inventory, StreamInventory
@@ -64,6 +65,7 @@ def check(
         report.findings += findings
     for one in found.runs.values():
         report.findings += check_runs(store, one)
+    report.findings += check_pins(store, found.pins)
     if stream is None:
         report.findings += _catalogues(store, found)
         report.findings += _lake_document(store, found)

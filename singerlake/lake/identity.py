@@ -1,4 +1,4 @@
-"""New ids: of runs, which sort by the time at which they were made, and of writers."""
+"""Who is at work: new ids of runs, which sort by time, and of writers; and the person."""
 
 from __future__ import annotations
 
@@ -27,3 +27,14 @@ def new_run_id() -> str:
 def new_writer_id() -> str:
     """Names this writer to people and to other writers: machine, process, and a unique part."""
     return f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
+
+
+def person() -> str:
+    """Names the person at this machine to other people."""
+    import getpass  # only for those who are asked who they are
+
+    try:
+        user = getpass.getuser()
+    except (ImportError, KeyError, OSError):  # a container may know its user by number only
+        user = str(os.getuid())
+    return f"{user}@{socket.gethostname()}"

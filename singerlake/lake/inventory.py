@@ -7,7 +7,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from singerlake.format import keys as key_names
-from singerlake.format.keys import FileName, RunObject, StreamKeys, StreamObject, TapObject
+from singerlake.format.keys import (
+    FileName,
+    PinObject,
+    RunObject,
+    StreamKeys,
+    StreamObject,
+    TapObject,
+)
 from singerlake.lake import registry, unknown
 from singerlake.store import Listed, Store
 
@@ -62,11 +69,12 @@ class RunInventory:
 
 @dataclass
 class Inventory:
-    """Everything below `raw/`, or below a part of it."""
+    """Everything below `raw/`, or below a part of it; `pins` by name."""
 
     streams: dict[StreamKeys, StreamInventory] = field(default_factory=dict)
     runs: dict[str, RunInventory] = field(default_factory=dict)
     catalogues: set[str] = field(default_factory=set)
+    pins: list[str] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
 
     def tap_ids(self) -> set[str]:
@@ -110,6 +118,8 @@ def _sorted_out(listing: Iterable[Listed]) -> Inventory:
             inventory.catalogues.add(item.tap_id)
         elif isinstance(item, RunObject):
             _add_run(inventory.runs.setdefault(item.tap_id, RunInventory(item.tap_id)), item)
+        elif isinstance(item, PinObject):
+            inventory.pins.append(item.name)
         elif isinstance(item, StreamObject):
             _add(inventory.streams.setdefault(item.keys, StreamInventory(item.keys)), item, listed)
         elif listed.key != key_names.LAKE_DOCUMENT:

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from singerlake.format import keys as key_names
 from singerlake.format.catalogue import Entry
 from singerlake.format.keys import StreamKeys
-from singerlake.lake import annotation, discovery, registry, snapshot, unknown
+from singerlake.format.pin import Pin
+from singerlake.lake import annotation, discovery, pins, registry, snapshot, unknown
 from singerlake.lake.feed import increment
 from singerlake.lake.feed.bookmark import Bookmark
 from singerlake.lake.feed.cursor import Cursor
@@ -24,7 +25,7 @@ from singerlake.lake.feed.feed import Feed
 from singerlake.lake.feed.follower import Follower
 from singerlake.lake.feed.increment import Increment
 from singerlake.lake.feed.options import DEFAULTS, FeedOptions
-from singerlake.lake.identity import new_run_id
+from singerlake.lake.identity import new_run_id, person
 from singerlake.lake.runs import LOST_AFTER, Run, history
 from singerlake.lake.snapshot import Snapshot
 from singerlake.lake.writer import Writer
@@ -142,6 +143,23 @@ class Lake:
         Raises `UnknownTap`.
         """
         annotation.annotate(self.store, tap_id, changes, tags or {})
+
+    def pin(self, name: str, until: datetime | None = None, by: str | None = None) -> Pin:
+        """Have the lake as it is now under a name, for readers `as of` it; up to `until`, or for
+        ever, nothing may delete what it reads. `by` is who says so, by default you.
+
+        Raises `ConfigError` where there is such a pin, `BadName`, and `DamageError` where a stream
+        cannot be read.
+        """
+        return pins.create(self.store, name, until, person() if by is None else by)
+
+    def pins(self) -> list[Pin]:
+        """The pins, by name. Raises `CorruptDocument`."""
+        return pins.read_all(self.store)
+
+    def unpin(self, name: str) -> None:
+        """Forget a pin. Raises `ConfigError` where there is none."""
+        pins.remove(self.store, name)
 
     def writer(
         self, tap_id: str, run_id: str | None = None, options: WriterOptions | None = None

@@ -39,6 +39,7 @@ from singerlake.lake import (
     log,
     newer_formats,
     orphan_segments,
+    pins,
     repair,
     retired,
     uploads,
@@ -70,6 +71,10 @@ def rebuild(
     for one in found.streams.values():
         done, schema = rebuild_stream(store, one, steps)
         report.add(done)
+        if done.renumbered or done.gone:
+            report.unpinned += [
+                f"{pin} in {one.keys.folder}" for pin in pins.broken(store, one.keys)
+            ]
         if schema is not None:
             name = one.keys.stream
             entries[one.keys.tap_id][name] = catalogue.entry(name, schema)

@@ -13,7 +13,8 @@ class RebuildReport:
     and are not there; `changed`: files that are not what the manifest said; `skipped`: files that
     are no readable Singer files, and unreadable documents of runs; `renumbered`: streams whose
     sequence numbers are new, and folders of runs whose numbers are; `runs`: rows of run logs;
-    `set_aside`: copies of documents that could not be read.
+    `set_aside`: copies of documents that could not be read; `unpinned`: pins, each with the stream
+    in which it cannot be read any more.
     """
 
     taps: int = 0
@@ -27,6 +28,7 @@ class RebuildReport:
     skipped: list[str] = field(default_factory=list)
     renumbered: list[str] = field(default_factory=list)
     set_aside: list[str] = field(default_factory=list)
+    unpinned: list[str] = field(default_factory=list)
 
     def add(self, other: RebuildReport) -> None:
         for item in fields(self):

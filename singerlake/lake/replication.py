@@ -15,7 +15,7 @@ import msgspec
 from singerlake.errors import BusyError, ConfigError, DamageError, InputError
 from singerlake.format import singer_file
 from singerlake.lake import registry
-from singerlake.lake.extent import Extent, covered
+from singerlake.lake.extent import NOW, End, Extent, covered, ended_by
 from singerlake.lake.log import Selection
 from singerlake.lake.runs import Run, history
 from singerlake.lake.snapshot import Snapshot
@@ -52,11 +52,14 @@ class Current:
     warning: str = ""
 
 
-def replication(snapshot: Snapshot) -> Replication:
-    """How the stream is sent: by the catalogue, by the newest complete run, or by its SCHEMA."""
+def replication(snapshot: Snapshot, end: End = NOW) -> Replication:
+    """How the stream is sent: by the catalogue, by the newest complete run, or by its SCHEMA.
+
+    With an `end`, by what was there then: what came later must not change what a state was.
+    """
     if found := _in_catalogue(snapshot):
         return found
-    by_runs, by_schema = _in_runs(snapshot), _in_schema(snapshot)
+    by_runs, by_schema = _in_runs(snapshot, end), _in_schema(snapshot, end)
     if by_runs and by_schema and by_runs.method != by_schema.method:
         return Replication(None)  # a stream of changes must not be taken for a table that is empty
     return by_runs or by_schema or Replication(None)
@@ -73,10 +76,10 @@ def current(snapshot: Snapshot, extent: Extent, asked: Method | None = None) -> 
         return Current(whole.selection, whole.run, is_asked=True)
     if snapshot.by_listing and asked is None:
         return Current(whole.selection, warning=_unlisted(snapshot))
-    found = Replication(asked, "it is set") if asked else replication(snapshot)
+    found = Replication(asked, "it is set") if asked else replication(snapshot, whole.end)
     if found.method == "full_table":
         try:
-            last = covered(snapshot, replace(extent, runs="last"))
+            last = covered(snapshot, replace(extent, runs="last"), whole.end)
         except ConfigError as error:
             if asked:
                 raise
@@ -101,11 +104,11 @@ def _in_catalogue(snapshot: Snapshot) -> Replication | None:
     return None
 
 
-def _in_runs(snapshot: Snapshot) -> Replication | None:
+def _in_runs(snapshot: Snapshot, end: End) -> Replication | None:
     """By whether STATEs hold a bookmark of it; where complete runs differ, nobody knows."""
     stream = snapshot.keys.stream
     logged = history.logged(snapshot.store, snapshot.keys.tap_id)
-    runs = [run for run in history.of_stream(logged, stream) if run.outcome == "complete"]
+    runs = [run for run in ended_by(snapshot, logged, end) if run.outcome == "complete"]
     if not runs or runs[-1].streams[stream].bookmark is None:
         return None
     held = runs[-1].streams[stream].bookmark
@@ -116,9 +119,9 @@ def _in_runs(snapshot: Snapshot) -> Replication | None:
     return Replication("incremental" if held else "full_table", why)
 
 
-def _in_schema(snapshot: Snapshot) -> Replication | None:
+def _in_schema(snapshot: Snapshot, end: End) -> Replication | None:
     """A SCHEMA message may name the properties by which the tap reads on."""
-    newest = snapshot.newest_file()
+    newest = snapshot.newest_file(end.until)
     if newest is None:
         return None
     try:

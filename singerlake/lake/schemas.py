@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import partial
 
 from singerlake.errors import BadMessage, BadName, CorruptFile, MissingFile
@@ -31,12 +31,39 @@ def schemas(snapshot: Snapshot, hashes: Iterable[str]) -> dict[str, Schema]:
     return found | _searched(snapshot, wanted - found.keys())
 
 
-def hashes(snapshot: Snapshot) -> list[str]:
-    """The stream's schema versions, from the oldest to the newest; from the files by a listing."""
+def hashes(snapshot: Snapshot, until: int | None = None) -> list[str]:
+    """The stream's schema versions, from the oldest to the newest; from the files by a listing.
+
+    With `until`, those that files up to this number have. Where a later file has one that they do
+    not have, that takes the segments that hold them.
+    """
     versions = snapshot.manifest.versions
-    if versions:
-        return sorted(versions, key=lambda hashed: versions[hashed].version)
-    return list(dict.fromkeys(file.schema_hash for file in snapshot.files()))
+    if not versions:
+        files = snapshot.files(Selection(until=until))
+        return list(dict.fromkeys(file.schema_hash for file in files))
+    known = sorted(versions, key=lambda hashed: versions[hashed].version)
+    if until is None or until >= snapshot.manifest.last_sequence:
+        return known
+    used = _used(snapshot, until, known)
+    return [hashed for hashed in known if hashed in used]
+
+
+def in_use(snapshot: Snapshot, until: int | None = None) -> str:
+    """The schema hash of the newest file, or of the newest up to a number; "" without files."""
+    newest = snapshot.newest_file(until)
+    return "" if newest is None else newest.schema_hash
+
+
+def _used(snapshot: Snapshot, until: int, known: Collection[str]) -> set[str]:
+    """The versions of the files up to a number; no further row is read once all are found."""
+    found = {in_use(snapshot, until)}
+    if found == {""} or found.issuperset(known):
+        return found
+    for file in snapshot.files(Selection(until=until)):
+        found.add(file.schema_hash)
+        if found.issuperset(known):
+            break
+    return found
 
 
 def listed(snapshot: Snapshot) -> str:

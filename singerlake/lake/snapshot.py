@@ -79,11 +79,16 @@ class Snapshot:
         """The snapshot for another process: `unpack` makes it again, without a request."""
         return zlib.compress(document.encode(self.manifest), 1)
 
-    def newest_file(self) -> File | None:
-        """Costs a request only where all files since the last segment are gone."""
-        files, segments = self.manifest.files, self.manifest.segments
+    def newest_file(self, until: int | None = None) -> File | None:
+        """The last file, or the last of those up to a number.
+
+        Costs a request only where it is in a segment.
+        """
+        wanted = Selection(until=until)
+        files = list(filter(wanted.may_hold, self.manifest.files))
+        segments = list(filter(wanted.may_hold, self.manifest.segments))
         if not files and segments:
-            files = tuple(self.files(Selection(since=segments[-1].first_sequence - 1)))
+            files = list(self.files(Selection(segments[-1].first_sequence - 1, until)))
         return files[-1] if files else None
 
     def files(self, selection: Selection = EVERYTHING) -> Iterator[File]:

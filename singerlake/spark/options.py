@@ -94,6 +94,10 @@ class ReadOptions:
             max_misfits=self.max_misfits,
         )
 
+    def request_within(self, selection: Selection) -> StreamRequest:
+        """The same, of the commits that the options come to in the stream's log."""
+        return replace(self.request, selection=selection)
+
     def selection(self) -> Selection:
         """The files that may hold wanted rows, as far as the options alone can tell."""
         return Selection(self.since, self.until, self.start, self.end, numbers=self.sequences)

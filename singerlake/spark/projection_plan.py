@@ -142,6 +142,7 @@ class ProjectionPlan:
                 "metadata": json.dumps(self.settings.metadata),
                 "numbers": self.settings.numbers,
                 "caseSensitive": str(self.case_sensitive),
+                "until": str(self.until),
             }
         )
 

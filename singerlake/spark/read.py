@@ -64,8 +64,8 @@ def read_stream(
     `metadata` adds columns about the record: True for the usual ones, or their names. `since` and
     `until` are sequence numbers, after and up to; `start` and `end` are times of extraction, from
     and before. `runs` are all, the last complete one of the stream, or run ids; `as_of` leaves out
-    what was committed after a sequence number, a time or a run. `more` are further options of the
-    source (docs/spark.md).
+    what was committed after a sequence number, a time, a pin or a run. `more` are further options
+    of the source (docs/spark.md).
 
     Values that do not fit are null. `misfits` counts them by column, when the DataFrame is used; a
     task that finds more than `max_misfits` fails (`mode` failfast: as `max_misfits` 0).

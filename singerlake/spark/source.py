@@ -24,6 +24,7 @@ from singerlake.decode.stream import columns_of, metadata_of, take
 from singerlake.decode.version_union import MergedSchema
 from singerlake.errors import ConfigError
 from singerlake.lake import snapshot as snapshots
+from singerlake.lake.log import Selection
 from singerlake.lake.snapshot import Snapshot
 from singerlake.spark import options as read_options
 from singerlake.spark import plan, pushdown, stream_state
@@ -116,6 +117,7 @@ class SingerlakeSource(DataSource):
         self._given, self._is_table = given, is_table(options)
         self._packed = b""
         self._merged: MergedSchema | None = None
+        self._selection: Selection | None = None
         if state:
             self._packed, self._merged = stream_state.unpack(state)
 
@@ -133,7 +135,9 @@ class SingerlakeSource(DataSource):
         options = self.settings()
         if self._merged is None:
             stream = take(options.store(), options.request)
-            self._merged = version_union.of_stream(stream, options.request)
+            self._selection = options.covered(stream)
+            asked = options.request_within(self._selection)
+            self._merged = version_union.of_stream(stream, asked)
             self._packed = stream.pack()
         made = spark_schema(self._merged, options)
         return keeping(made, self._given) if self._is_table else made
@@ -185,7 +189,10 @@ class SingerlakeSource(DataSource):
         options = self.settings()
         # Spark refuses a reader that takes filters where the session hands none over.
         kind = FilteringReader if options.push_filters else LakeReader
-        return kind(self.snapshot(options), options, self.wanted(schema, options), schema)
+        stream = self.snapshot(options)
+        # That of the schema: a name such as a pin's may mean something else by now.
+        selection, self._selection = self._selection or options.covered(stream), None
+        return kind(stream, options, self.wanted(schema, options), schema, selection)
 
     def streamReader(self, schema: spark_types.StructType) -> DataSourceStreamReader:  # noqa: N802
         from singerlake.spark.stream_source import LakeStreamReader
@@ -211,11 +218,12 @@ class LakeReader(DataSourceReader):
         options: ReadOptions,
         wanted: Wanted,
         schema: spark_types.StructType,
+        selection: Selection,
     ) -> None:
         self._stream: Snapshot | None = stream
         self._files = FileReader(options, wanted, schema)
-        self._selection = options.covered(stream)
-        self._filters = pushdown.Chosen(self._selection, _hashes(options, stream))
+        self._selection = selection
+        self._filters = pushdown.Chosen(selection, _hashes(options, stream, selection))
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_stream": None}
@@ -253,8 +261,8 @@ class FilteringReader(LakeReader):
         return filters
 
 
-def _hashes(options: ReadOptions, stream: Snapshot) -> frozenset[str] | None:
+def _hashes(options: ReadOptions, stream: Snapshot, selection: Selection) -> frozenset[str] | None:
     """The schema versions to read; None for all."""
     if options.schema_versions == "all":
         return None
-    return frozenset(version_union.chosen_hashes(stream, options.request))
+    return frozenset(version_union.chosen_hashes(stream, options.request_within(selection)))

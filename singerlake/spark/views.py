@@ -18,7 +18,7 @@ from singerlake.decode import version_union
 from singerlake.decode.stream import take
 from singerlake.decode.version_union import MergedSchema
 from singerlake.errors import ConfigError
-from singerlake.lake import replication
+from singerlake.lake import Selection, replication
 from singerlake.lake.replication import Current, Method
 from singerlake.lake.snapshot import Snapshot
 from singerlake.spark import source
@@ -68,16 +68,17 @@ def read_current(
         options["exact"] = list(keys)
     given = options_of(spark, tap=tap, stream=stream, metadata=metadata, **options)
     settings = parsed(root, given)
+    taken = take(settings.store(), settings.request) if state is None else state.snapshot
+    if decided is None:
+        decided = replication.current(taken, settings.extent, replication_method)
+    until = _until(taken, settings, decided)
     if state is None:
-        taken = take(settings.store(), settings.request)
-        state = StreamState(taken, version_union.of_stream(taken, settings.request))
+        asked = settings.request_within(Selection(until=until))
+        state = StreamState(taken, version_union.of_stream(taken, asked))
     merged = state.merged
     known = [name for name, _ in merged.record.fields]
-    if decided is None:
-        decided = replication.current(state.snapshot, settings.extent, replication_method)
     # One state of the stream for all reads.
-    fixed = {**_about_rows(options), "tap": tap, "stream": stream}
-    fixed["until"] = _until(state.snapshot, settings, decided)
+    fixed = {**_about_rows(options), "tap": tap, "stream": stream, "until": until}
     is_bare = not known and columns is None
     numbers = decided.selection.numbers
     ours = {} if numbers is None else {"sequences": numbers}

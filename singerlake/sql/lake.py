@@ -36,8 +36,8 @@ def connect(
       for the records of each stream's newest complete run.
     - `replication_method`: `full_table` or `incremental`, for `current`, where the lake does not
       know it; `run_outcomes`: of runs that count in place of complete ones.
-    - `as_of`: leaves out what was committed later than a time or a run; a sequence number counts in
-      each stream by itself.
+    - `as_of`: leaves out what was committed later than a time, a pin or a run; a sequence number
+      counts in each stream by itself.
     - `numbers`: `double`, `decimal` or `string`, for a number without a declared precision.
     - `metadata`: the columns about a record that each view has: True for all but `_record` and
       `_corrupt_record`, or their names.

@@ -28,9 +28,9 @@ class SqlRequest:
 
     `published` is the output of `singerlake project`, whose tables are views too. `metadata` names
     the columns about a record that every stream has. `as_of` leaves out what was committed later
-    than a time, a run or, of each stream, a sequence number. `replication_method` says how the tap
-    sends its streams, for `current`, and `run_outcomes` which runs may be the last one. What may
-    hold secrets is left out of the text form.
+    than a time, a pin, a run or, of each stream, a sequence number. `replication_method` says how
+    the tap sends its streams, for `current`, and `run_outcomes` which runs may be the last one.
+    What may hold secrets is left out of the text form.
     """
 
     root: str | Path

@@ -65,7 +65,8 @@ def test_every_command_that_takes_a_root_takes_the_words_in_this_order() -> None
         assert command is not None
         words = [one.name for one in command.params if isinstance(one, click.Argument)]
         if "root_word" in words:
-            assert words == ["root_word", "tap_word", "stream_word"][: len(words)], name
+            others = ["name_word"] if name in ("pin", "unpin") else ["tap_word", "stream_word"]
+            assert words == ["root_word", *others][: len(words)], name
 
 
 def test_a_word_and_its_option_are_not_both_given(built: Path) -> None:

@@ -159,6 +159,18 @@ def test_annotating(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "the web team\n"
 
 
+def test_pinning(lake: Lake, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pin, read, unpin = blocks("how-to/pins.md", "sh")
+    shown = run(pin, lake)
+    assert "audit" in shown
+    commit(lake, 2)
+    assert '"id":2' not in run(f"cd {tmp_path}\n{read}", lake)
+    run(unpin, lake)
+    (script,) = blocks("how-to/pins.md", "python")
+    exec(script.replace("./lake", lake.store.url), {})
+    assert capsys.readouterr().out.endswith("['audit', 'monday']\n")
+
+
 @pytest.mark.parametrize("page", ["how-to/vacuum.md", "operations/recovery.md"])
 def test_commands_are_those_there_are(page: str, lake: Lake) -> None:
     """With what only one machine can do, and what needs Spark, left out."""

@@ -25,6 +25,7 @@ from singerlake.format import (
     lock_record,
     manifest,
     message,
+    pin,
     run,
     run_log,
     singer_file,
@@ -212,10 +213,18 @@ def test_the_findings_are_those_of_check() -> None:
     text = "".join(path.read_text(encoding="utf-8") for path in sources)
     kinds = (
         "manifest|segment|merge|sequence|file|name|"
-        "stream|schema|catalogue|lake-document|orphan|stale|foreign|run-log|run"
+        "stream|schema|catalogue|lake-document|orphan|stale|foreign|run-log|run|pin"
     )
     found = set(re.findall(rf'"((?:{kinds})-[a-z]+)"', text))
     assert {row[0] for row in rows("findings")} == found | {"lock"}
+
+
+def test_a_pin_is_written_as_shown() -> None:
+    shown = pin.decode(compact("pin"), "spec.md")
+    assert pin.encode(shown) == compact("pin")
+    newest = the_manifest().files[-1]
+    (place,) = (place for *_, place in shown.streams())
+    assert (place.sequence, place.check) == (newest.sequence, newest.check)
 
 
 def test_a_run_is_written_as_shown() -> None:

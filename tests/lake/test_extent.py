@@ -242,7 +242,8 @@ def test_a_listing_knows_no_runs() -> None:
         ("2026-11-16T03:00:00Z", datetime(2026, 11, 16, 3, tzinfo=timezone.utc)),
         ("2026-11-16T03:00:00+01:00", datetime(2026, 11, 16, 2, tzinfo=timezone.utc)),
         ("01a1e2c4-8f5a-7c31-9a51-6a3a4b1c2d3e", "01a1e2c4-8f5a-7c31-9a51-6a3a4b1c2d3e"),
-        ("run:12", "12"),
+        ("run:12", "run:12"),
+        ("pin:12", "pin:12"),
         ("manual", "manual"),
     ],
 )

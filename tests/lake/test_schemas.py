@@ -10,7 +10,7 @@ import pytest
 from singerlake.format import manifest as manifests
 from singerlake.format.keys import catalogue
 from singerlake.lake import Lake, check, rebuild
-from singerlake.lake.schemas import schemas
+from singerlake.lake.schemas import hashes, in_use, schemas
 from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
 from singerlake.store import Counting, Store
 from tests.lake.landing import (
@@ -89,6 +89,36 @@ ONE_FOR_EACH = {"read": 1, "open": 2}
 
 def test_the_schemas_of_a_long_log_cost_one_file_for_each_version(long_log: Store) -> None:
     assert requests(long_log) == ONE_FOR_EACH
+
+
+@pytest.mark.parametrize("tidy", [False, True])
+@pytest.mark.parametrize(
+    ("until", "used"), [(0, 0), (1, 1), (20, 1), (21, 2), (40, 2), (41, 3), (60, 3), (99, 3)]
+)
+def test_up_to_a_number_there_are_the_versions_of_the_files_up_to_there(
+    long_log: Store, tidy: bool, until: int, used: int
+) -> None:
+    if tidy:
+        vacuum_and_purge(long_log)
+    snapshot = Lake(long_log).stream(TAP, STREAM).snapshot()
+    assert hashes(snapshot, until) == HASHES[:used]
+    assert in_use(snapshot, until) == (HASHES[used - 1] if used else "")
+    assert hashes(snapshot) == HASHES
+
+
+def test_the_versions_of_the_end_cost_nothing_and_a_single_one_costs_one_row(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(manifests, "FAN_OUT", 3)
+    store = new_store()
+    land_each(store, range(30))
+    counting = Counting(store)
+    snapshot = Lake(counting).stream(TAP, STREAM).snapshot()
+    counting.reset()
+    assert hashes(snapshot, 30) == HASHES[:1]
+    assert not counting.counts
+    assert hashes(snapshot, 2) == HASHES[:1]
+    assert dict(counting.counts) == {"read": 2}, "a segment of segments, and one in it"
 
 
 def vacuum_and_purge(store: Store) -> None:

@@ -11,9 +11,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from singerlake.errors import ConfigError
 from singerlake.lake.vacuum import vacuum
-from singerlake.spark import read_stream
+from singerlake.spark import read_current, read_stream
 from singerlake.store import open_store
-from tests.lake.landing import KEYS, STREAM, TAP
+from tests.lake.landing import KEYS, STREAM, TAP, land
 from tests.lake.merging import OPTIONS, purge_at_once
 from tests.lake.running import Running, land_run
 
@@ -77,3 +77,15 @@ def test_what_cannot_be_is_refused(spark: SparkSession, root: Path) -> None:
     query = stream.option("runs", "last").load(str(root)).writeStream.format("noop")
     with pytest.raises(PySparkException, match="are for batch reads"):
         query.option("checkpointLocation", str(root / "c")).start().processAllAvailable()
+
+
+def test_as_of_a_number_there_are_no_columns_that_came_later(
+    spark: SparkSession, root: Path
+) -> None:
+    land(open_store(root), [9], version=2)
+    for read in (read_stream, read_current):
+        assert read(spark, root, TAP, STREAM).columns == ["id", "added_in_1", "added_in_2"]
+        for asked in ("all", "latest"):
+            then = read(spark, root, TAP, STREAM, as_of=4, schema_versions=asked)
+            assert then.columns == ["id", "added_in_1"]
+            assert ids(then) == [0, 1, 2, 3, 4]

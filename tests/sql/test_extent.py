@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from singerlake import open_lake
 from singerlake.errors import ConfigError
 from singerlake.sql import query
 from singerlake.store import open_store
-from tests.lake.landing import STREAM
+from tests.lake.landing import STREAM, land
 from tests.lake.running import land_run
 
 
@@ -42,3 +43,26 @@ def test_as_of_a_number_and_a_run(root: Path) -> None:
     assert sequences(root, as_of="2000-01-01T00:00:00Z") == []
     with pytest.raises(ConfigError, match="no run 'nobody'"):
         sequences(root, as_of="nobody")
+
+
+@pytest.mark.parametrize("mode", ["append", "current"])
+def test_as_of_a_number_there_are_no_columns_that_came_later(root: Path, mode: str) -> None:
+    land(open_store(root), [9], version=2)
+    whole = query(root, f'from "{STREAM}"', mode=mode, metadata=False)
+    assert whole.table.column_names == ["id", "added_in_1", "added_in_2"]
+    then = query(root, f'from "{STREAM}"', mode=mode, metadata=False, as_of=4)
+    assert then.table.column_names == ["id", "added_in_1"]
+
+
+def test_as_of_a_pin(root: Path) -> None:
+    open_lake(root).pin("p")
+    land(open_store(root), [9], version=2)
+    land(open_store(root), [1], "later")
+    for as_of in ("p", "pin:p"):
+        assert sequences(root, as_of=as_of) == [1, 2, 3, 4]
+        assert sequences(root, as_of=as_of, mode="last_run") == [3]
+    then = query(root, f'from "{STREAM}"', as_of="p", metadata=False).table
+    assert then.column_names == ["id", "added_in_1"]
+    assert query(root, "from later", as_of="p").table.num_rows == 0
+    with pytest.raises(ConfigError, match="no pin 'q'"):
+        sequences(root, as_of="pin:q")

@@ -9,7 +9,7 @@ import pytest
 from singerlake.errors import ConfigError, StaleBookmark
 from singerlake.lake.vacuum import vacuum
 from singerlake.store import Store, open_store
-from tests.lake.landing import KEYS, TAP
+from tests.lake.landing import KEYS, TAP, land
 from tests.lake.merging import OPTIONS, purge_at_once
 from tests.lake.running import Running, land_run
 from tests.tap.replay import Output, new_root
@@ -84,3 +84,14 @@ def test_what_cannot_be_is_refused(lake: tuple[str, Store]) -> None:
         replay(root, runs=["last", "one"])
     with pytest.raises(ConfigError, match="no run 'none'"):
         replay(root, runs="none")
+
+
+def test_as_of_a_number_there_are_no_versions_that_came_later(lake: tuple[str, Store]) -> None:
+    root, store = lake
+    land(store, [9], version=2)
+    for asked in ("merged", "latest"):
+        (schema,) = replay(root, schema_versions=asked, as_of="4").of("SCHEMA")
+        assert set(schema["schema"]["properties"]) == {"id", "added_in_1"}
+    (schema,) = replay(root, schema_versions="merged").of("SCHEMA")
+    assert set(schema["schema"]["properties"]) == {"id", "added_in_1", "added_in_2"}
+    assert replay(root, schema_versions="latest", as_of="4").numbers() == [0, 1, 2, 3]

@@ -49,7 +49,7 @@ def _check_at(snapshot: Snapshot, sequence: int) -> str:
     return ""
 
 
-def require(snapshot: Snapshot, bookmark: Bookmark) -> None:
+def require(snapshot: Snapshot, bookmark: Bookmark, remedy: str = _ANEW) -> None:
     """Raises `StaleBookmark` or `MissingManifest` where a reader cannot go on from a bookmark."""
     manifest = snapshot.manifest
     where = f"stream {manifest.stream!r} of {manifest.tap_id!r} in {snapshot.store.url}"
@@ -60,23 +60,22 @@ def require(snapshot: Snapshot, bookmark: Bookmark) -> None:
         )
     if not manifest.log_id:
         raise StaleBookmark(
-            f"{where}: there is a bookmark, and the stream has no files (any more); read it "
-            "without its bookmark once there are (Meltano: --full-refresh)"
+            f"{where}: there is a bookmark, and the stream has no files (any more); {remedy}"
         )
     if bookmark.log_id != manifest.log_id:
         raise StaleBookmark(
             f"{where}: the bookmark belongs to another log ({bookmark.log_id}, this one is "
-            f"{manifest.log_id}): another lake, or a rebuild gave new sequence numbers; {_ANEW}"
+            f"{manifest.log_id}): another lake, or a rebuild gave new sequence numbers; {remedy}"
         )
     if bookmark.sequence > manifest.last_sequence:
         raise StaleBookmark(
             f"{where}: the bookmark is at {bookmark.sequence}, and the newest file is "
-            f"{manifest.last_sequence}: the lake is older than the bookmark; {_ANEW}"
+            f"{manifest.last_sequence}: the lake is older than the bookmark; {remedy}"
         )
-    _require_same_file(snapshot, bookmark, where)
+    _require_same_file(snapshot, bookmark, where, remedy)
 
 
-def _require_same_file(snapshot: Snapshot, bookmark: Bookmark, where: str) -> None:
+def _require_same_file(snapshot: Snapshot, bookmark: Bookmark, where: str, remedy: str) -> None:
     """Raises `StaleBookmark` where another file bears the bookmark's number.
 
     Without anything new to read, only rows that cost no request are compared: the next commit
@@ -93,5 +92,5 @@ def _require_same_file(snapshot: Snapshot, bookmark: Bookmark, where: str) -> No
         raise StaleBookmark(
             f"{where}: the bookmark is at {bookmark.sequence}, where a file with the checksum "
             f"{bookmark.check}… was read, and the file there now has {found}…: an older manifest "
-            f"was put back, and numbers were given again. To lose nothing, {_ANEW}"
+            f"was put back, and numbers were given again; {remedy}"
         )

@@ -11,7 +11,7 @@ from singerlake.decode.stream import StreamBatches, read, take
 from singerlake.errors import ConfigError
 from singerlake.lake import Snapshot, replication
 from singerlake.lake.extent import covered
-from singerlake.lake.log import EVERYTHING
+from singerlake.lake.log import Selection
 from singerlake.lake.replication import Current
 from singerlake.sql.misfit import MISFITS
 from singerlake.sql.request import SqlRequest
@@ -45,7 +45,9 @@ def stream_table(
     asked = StreamRequest(tap_id, stream, numbers=request.numbers, max_misfits=request.max_misfits)
     state = take(store, asked)
     decided = _decided(state, request)
-    selection = covered(state, request.extent).selection if decided is None else EVERYTHING
+    found = covered(state, request.extent) if decided is None else decided
+    # Of current rows only the end is known yet: see `StreamSource`.
+    selection = found.selection if decided is None else Selection(until=found.selection.until)
     rows = _rows(state, replace(asked, selection=selection))
     columns = [name for name, _ in rows.wanted.columns]
     own = {name.lower() for name in columns}

@@ -1,0 +1,42 @@
+"""Replay as of a pin: a state that stays, and a bookmark that goes on from there."""
+
+from __future__ import annotations
+
+import pytest
+
+from singerlake.errors import StaleBookmark
+from singerlake.lake import Lake, rebuild
+from singerlake.store import Store, open_store
+from tests.lake.landing import KEYS, TAP, land, land_each
+from tests.tap.replay import Output, new_root, replay
+
+
+@pytest.fixture
+def lake() -> tuple[str, Store]:
+    root = new_root()
+    store = open_store(root)
+    land_each(store, range(3))
+    Lake(store).pin("p")
+    land(store, [9], version=2)
+    land(store, [1], "later")
+    return root, store
+
+
+def run(lake: tuple[str, Store], **settings: object) -> Output:
+    return replay({"lake_root": lake[0], "tap_id": TAP, **settings})
+
+
+def test_as_of_a_pin(lake: tuple[str, Store]) -> None:
+    for as_of in ("p", "pin:p"):
+        assert run(lake, as_of=as_of).numbers() == [0, 1, 2]
+    assert run(lake, as_of="p").records("later") == []
+    state = run(lake, as_of="p", streams=["orders"]).state
+    after = replay({"lake_root": lake[0], "tap_id": TAP, "streams": ["orders"]}, state=state)
+    assert after.numbers() == [9]
+
+
+def test_a_pin_of_another_log_is_refused(lake: tuple[str, Store]) -> None:
+    lake[1].delete(KEYS.manifest)
+    rebuild(lake[1])
+    with pytest.raises(StaleBookmark, match="pin 'p'"):
+        run(lake, as_of="p")
