@@ -79,7 +79,8 @@ class Feed:
         elif stream is not None:
             self._follower.hint(self._directory.keys_of(tap))
         else:
-            known = [keys.manifest for keys in self._directory.streams if keys.tap_id == tap]
+            manifests = self._directory.manifests.items()
+            known = [key for keys, key in manifests if keys.tap_id == tap]
             self._follower.hint([*self._directory.keys_of(tap), RunKeys(tap).log, *known])
         self._woken.set()
 
@@ -100,11 +101,12 @@ class Feed:
             yield from self._discover()
         self._follower.hint([keys.manifest for keys in self._named(ended)])
         unread: set[StreamKeys] = set()
-        streams = iter(self._directory.streams)
+        streams = iter(self._directory.manifests.items())
         while batch := list(islice(streams, BATCH)):
-            looks = self._follower.look([keys.manifest for keys in batch])
-            for keys in batch:
-                yield from self._stream(keys, looks[keys.manifest], unread)
+            looks = self._follower.look([key for _, key in batch])
+            for keys, key in batch:
+                if self._done.get(key) != looks[key].change:
+                    yield from self._stream(keys, looks[key], unread)
         for tap, (log, look, rows) in ended.items():
             yield from self._run_ends(tap, log, look, rows, unread)
 
@@ -121,8 +123,6 @@ class Feed:
     def _stream(self, keys: StreamKeys, look: Look, unread: set[StreamKeys]) -> Iterator[Event]:
         """What is new in one stream. A passing fault puts it among the `unread`."""
         key = keys.manifest
-        if self._done.get(key) == look.change:
-            return
         if self._tried.get(key) == look.asked and (keys.tap_id, keys.stream) in self._failed:
             unread.add(keys)
             return
