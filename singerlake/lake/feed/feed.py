@@ -9,6 +9,7 @@ for event in lake.feed(cursor):
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 
@@ -55,6 +56,7 @@ class Feed:
         self._done: dict[str, int] = {}
         self._tried: dict[str, float] = {}
         self._failed: dict[tuple[str, str], str] = {}
+        self._hints: deque[StreamKeys] = deque()
         self._woken, self._closed = threading.Event(), False
 
     @property
@@ -76,6 +78,7 @@ class Feed:
         """Something was committed here: ask now. Without a stream, the whole tap and its runs."""
         if stream is not None and self._directory.has(StreamKeys(tap, stream)):
             self._follower.hint([StreamKeys(tap, stream).manifest])
+            self._hints.append(StreamKeys(tap, stream))
         elif stream is not None:
             self._follower.hint(self._directory.keys_of(tap))
         else:
@@ -102,13 +105,18 @@ class Feed:
         self._follower.hint([keys.manifest for keys in self._named(ended)])
         unread: set[StreamKeys] = set()
         streams = iter(self._directory.manifests.items())
-        while batch := list(islice(streams, BATCH)):
+        while batch := self._hinted() or list(islice(streams, BATCH)):
             looks = self._follower.look([key for _, key in batch])
             for keys, key in batch:
                 if self._done.get(key) != looks[key].change:
                     yield from self._stream(keys, looks[key], unread)
         for tap, (log, look, rows) in ended.items():
             yield from self._run_ends(tap, log, look, rows, unread)
+
+    def _hinted(self) -> list[tuple[StreamKeys, str]]:
+        """Streams of which a hint has come: they do not wait until a poll of thousands ends."""
+        hinted = {self._hints.popleft(): None for _ in range(len(self._hints))}
+        return [(keys, keys.manifest) for keys in hinted]
 
     def _discover(self) -> Iterator[Failed]:
         found = self._directory.refresh()
