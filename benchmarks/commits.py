@@ -10,24 +10,19 @@ import itertools
 import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import timedelta
 from functools import partial
-
-import msgspec
 
 from benchmarks import delta
 from benchmarks.result import Cell, Goal, Result, Table
 from benchmarks.stores import Metered, Place, places
-from benchmarks.streams import END, SCHEMA, SIZES, TAP, Made, make
+from benchmarks.streams import SIZES, TAP, Made, lines, make
 from benchmarks.timing import Samples
-from singerlake.format import times
 from singerlake.format.manifest import FAN_OUT, File
 from singerlake.lake import open_on
 from singerlake.lake.writer import Writer
 
 ROUNDS = 25
 STEADY = 4
-RECORDS = 10
 SMALLEST, LARGEST = SIZES[0], SIZES[-1]
 MOST_REQUESTS, MOST_RATIO = 6, 1.5
 
@@ -92,7 +87,7 @@ def _measure(place: Place) -> _Measured:
     limits = {size: _Limit(place, size) for size in SIZES}
     with open_on(place.store, create=True).writer(TAP) as writer:
         for one in made.values():  # the catalogue knows the streams, as it would
-            writer.write(_lines(one.keys.stream, 0)[0])
+            writer.write(lines(one.keys.stream, 0)[0])
     for _, size in itertools.product(range(ROUNDS), SIZES):
         made[size].restore(place.store)
         _round(place, made[size], size, numbers, found)
@@ -102,7 +97,7 @@ def _measure(place: Place) -> _Measured:
         made[LARGEST].restore(place.store)
         store, wire = place.reopen()
         with open_on(store).writer(TAP) as writer:
-            _commit(writer, _lines(made[LARGEST].keys.stream, next(numbers)))
+            _commit(writer, lines(made[LARGEST].keys.stream, next(numbers)))
         found.new_process = wire.total if wire else None
     return found
 
@@ -114,10 +109,10 @@ def _round(place: Place, made: Made, size: int, numbers: Iterator[int], found: _
         if size > SMALLEST:
             kinds.append(SEALING)
         for kind in kinds:
-            lines = _lines(made.keys.stream, next(numbers))
+            messages = lines(made.keys.stream, next(numbers))
             store.reset()
             sent = place.wire.total if place.wire else 0
-            (file,) = found.samples.time((size, kind), partial(_commit, writer, lines))
+            (file,) = found.samples.time((size, kind), partial(_commit, writer, messages))
             counted = found.counted.setdefault((size, kind), _Counted())
             counted.calls.append(store.requests)
             counted.lists += store.lists
@@ -154,25 +149,8 @@ class _Limit:
         found.samples.time((self._size, LIMIT), calls)
 
 
-def _lines(stream: str, number: int) -> list[bytes]:
-    """A tap's output: ten records, whose times no other file has."""
-    schema = {
-        "type": "SCHEMA",
-        "stream": stream,
-        "schema": SCHEMA.schema,
-        "key_properties": SCHEMA.key_properties,
-    }
-    record = {
-        "type": "RECORD",
-        "stream": stream,
-        "record": {"id": number, "name": "somebody"},
-        "time_extracted": times.rfc3339(END + timedelta(seconds=number)),
-    }
-    return [msgspec.json.encode(schema), *[msgspec.json.encode(record)] * RECORDS]
-
-
-def _commit(writer: Writer, lines: list[bytes]) -> tuple[File, ...]:
-    for line in lines:
+def _commit(writer: Writer, messages: list[bytes]) -> tuple[File, ...]:
+    for line in messages:
         writer.write(line)
     return writer.commit()
 

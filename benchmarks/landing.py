@@ -66,7 +66,7 @@ def run() -> Result:
             notes.append(f"{kind.name}: {LIMIT} itself has {most:.0f} times the rate of {SDK_OFF}.")
         notes += skipped + failures(found)
     messages = pipe.messages(pipe.MANY, pipe.MANY.records)
-    found = race([_us(messages), _limit(messages)], rounds=SLOW_ROUNDS)
+    found = race([ours(messages), _limit(messages)], rounds=SLOW_ROUNDS)
     title = f"{messages.records:,} small records of {pipe.MANY.streams} streams in turns"
     tables.append(table(title, found, found[US], found[LIMIT]))
     goals.append(
@@ -92,7 +92,7 @@ def lake(kind: Kind) -> Path:
     """A lake with the records of this kind, landed by the command."""
     folder = Path(pipe.folder().name, f"lake-of-{kind.name.replace(' ', '-')}")
     folder.mkdir()
-    entrant = _us(pipe.messages(kind, kind.records))
+    entrant = ours(pipe.messages(kind, kind.records))
     measure(entrant.work(folder), entrant.measured)
     return folder / "lake"
 
@@ -109,7 +109,7 @@ def _require_all(kind: Kind) -> None:
 def _entrants(kind: Kind) -> tuple[list[Entrant], list[str]]:
     all_of_it, few = pipe.messages(kind, kind.records), pipe.messages(kind, kind.few)
     gzip = _reading(GZIP, all_of_it, lambda _: ["gzip", "-1", "-c"], keeps_output=True)
-    entrants, skipped = [_us(all_of_it), _limit(all_of_it), gzip], []
+    entrants, skipped = [ours(all_of_it), _limit(all_of_it), gzip], []
     for name, validates, reader in (
         (SDK, True, "simple"),
         (SDK_OFF, False, "simple"),
@@ -127,7 +127,7 @@ def _entrants(kind: Kind) -> tuple[list[Entrant], list[str]]:
     return entrants, skipped
 
 
-def _us(messages: Messages) -> Entrant:
+def ours(messages: Messages) -> Entrant:
     return _reading(US, messages, _target, is_slow=False)
 
 

@@ -29,10 +29,14 @@ class Failed(Exception):
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds from the start of the pipeline to its end; the others are of the one command."""
+    """Seconds from the start of the pipeline to its end; the others are of the one command.
+
+    `processor` is user and system time, `user` the part of it that is steadier.
+    """
 
     wall: float
     processor: float
+    user: float
     peak_bytes: int
 
 
@@ -41,8 +45,10 @@ def measure(
     measured: int,
     output: Path | None = None,
     environment: Mapping[str, str] | None = None,
+    folder: Path | None = None,
 ) -> Cost:
-    """Run `commands` as a pipeline; the last one's output goes to a file, or nowhere."""
+    """Run `commands` as a pipeline, in this folder; the last one's output goes to a file, or
+    nowhere."""
     task = {
         "commands": [list(map(str, command)) for command in commands],
         "measured": measured,
@@ -54,6 +60,7 @@ def measure(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**os.environ, **(environment or {})},
+        cwd=folder,
         text=True,
         start_new_session=True,
     )
@@ -68,7 +75,7 @@ def measure(
     if runner.returncode:
         raise Failed(errors.strip().rpartition("\n")[2])
     found: dict[str, Any] = json.loads(shown)
-    return Cost(found["wall"], found["processor"], found["peak_bytes"])
+    return Cost(**found)
 
 
 def _run(task: dict[str, Any]) -> dict[str, float]:
@@ -99,6 +106,7 @@ def _run(task: dict[str, Any]) -> dict[str, float]:
     return {
         "wall": wall,
         "processor": usage.ru_utime + usage.ru_stime,
+        "user": usage.ru_utime,
         "peak_bytes": 1024 * kilobytes,
     }
 

@@ -96,7 +96,7 @@ def _entrants(kind: Kind) -> list[Entrant]:
     )
     unpack = [*igzip(), "-d", "-c"]
     return [
-        make(US, work=_tap(landing.lake(kind)), start=_tap(bare / "lake")),
+        make(US, work=tap(landing.lake(kind)), start=tap(bare / "lake")),
         make(LIMIT, work=gunzip(unpack, stored), start=gunzip(unpack, nothing)),
         make(LIMIT_WHOLE, work=gunzip(unpack, whole), start=gunzip(unpack, nothing)),
         make(GZIP, work=gunzip(["gzip", "-dc"], stored), start=gunzip(["gzip", "-dc"], nothing)),
@@ -130,7 +130,7 @@ def _writing(
     )
 
 
-def _tap(lake: Path) -> Command:
+def tap(lake: Path) -> Command:
     def command(folder: Path) -> list[str]:
         settings = config(folder, lake_root=lake)
         return [sys.executable, "-m", "tap_singerlake", "--config", settings]
@@ -156,7 +156,7 @@ def _require_all(kind: Kind) -> None:
     """What is measured has to be right: the record lines that come out are those that went in."""
     folder = Path(pipe.folder().name)
     replayed = folder / "replayed.singer"
-    measure([list(_tap(landing.lake(kind))(folder)), ["cat"]], 0, replayed)
+    measure([list(tap(landing.lake(kind))(folder)), ["cat"]], 0, replayed)
     sent = pipe.messages(kind, kind.records).path
     with sent.open("rb") as one, replayed.open("rb") as other:
         same = all(a == b for a, b in zip(_records(one), _records(other), strict=True))

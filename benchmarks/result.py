@@ -82,7 +82,8 @@ def as_markdown(result: Result) -> str:
         lines = ["| " + " | ".join(row) + " |" for row in rows]
         parts.append(f"**{table.title}**\n\n" + "\n".join(lines))
     goals = [f"- {'met' if goal.is_met else '**missed**'}: {_goal(goal)}" for goal in result.goals]
-    parts.append("Goals:\n\n" + "\n".join(goals))
+    if goals:
+        parts.append("Goals:\n\n" + "\n".join(goals))
     if result.notes:
         parts.append("Notes:\n\n" + "\n".join(f"- {note}" for note in result.notes))
     return "\n\n".join(parts)

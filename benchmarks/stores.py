@@ -34,6 +34,13 @@ class Metered(Counting):
         self.bytes_read += len(stored.data)
         return stored
 
+    def read_if_changed(self, key: str, validator: str) -> tuple[Stored, str] | None:
+        found = super().read_if_changed(key, validator)
+        if found is not None:
+            self.keys_read.append(key)
+            self.bytes_read += len(found[0].data)
+        return found
+
     def reset(self) -> None:
         super().reset()
         self.keys_read, self.bytes_read = [], 0
@@ -62,19 +69,28 @@ class Delayed(StoreWrapper):
 
 @dataclass
 class Wire:
-    """Requests as the S3 client sends them, retries and probes included."""
+    """Requests as the S3 client sends them, retries and probes included, and bytes of bodies as
+    it receives them."""
 
     counts: Counter[str] = field(default_factory=Counter)
+    received: int = 0
     _lock: Any = field(default_factory=threading.Lock)
 
     def session(self) -> AioSession:
         session = AioSession()
         session.register("before-send.s3", self._sent)
+        session.register("response-received.s3", self._answered)
         return session
 
     def _sent(self, request: Any, **_: Any) -> None:
         with self._lock:
             self.counts[request.method] += 1
+
+    def _answered(self, response_dict: Any = None, **_: Any) -> None:
+        # An answer 304 may tell the length of the body that it does not have.
+        if response_dict and response_dict["status_code"] != 304:
+            with self._lock:
+                self.received += int(response_dict["headers"].get("content-length", 0))
 
     @property
     def total(self) -> int:

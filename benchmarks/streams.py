@@ -1,7 +1,8 @@
 """Streams of any number of files: a real log, made by the core's own functions.
 
 The files' entries are as a writer would make them; the data objects they name are not there,
-since neither a commit nor a selection of files reads one.
+since neither a commit nor a selection of files reads one. A real writer adds to them what `lines`
+gives.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ import hashlib
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
-from singerlake.format import document
+import msgspec
+
+from singerlake.format import document, times
 from singerlake.format import keys as key_names
 from singerlake.format import manifest as manifests
 from singerlake.format.keys import FileName, StreamKeys
@@ -24,6 +27,7 @@ TAP = "tap-bench--singerlake"
 SIZES = (10, 1_000, 100_000)
 END = datetime(2026, 1, 1, tzinfo=timezone.utc)
 YEAR = timedelta(days=365)
+RECORDS = 10
 
 SCHEMA = Schema(
     {
@@ -76,17 +80,34 @@ def _entry(stream: str, schema_hash: str, first: datetime, step: timedelta, numb
     )
 
 
-def make(store: Store, stream: str, count: int) -> Made:
+def make(store: Store, stream: str, count: int, tap: str = TAP) -> Made:
     """A stream of `count` files, with the segments that so many commits leave."""
-    return make_of(store, stream, entries(stream, count))
+    return make_of(store, stream, entries(stream, count), tap)
 
 
-def make_of(store: Store, stream: str, files: tuple[File, ...]) -> Made:
+def make_of(store: Store, stream: str, files: tuple[File, ...], tap: str = TAP) -> Made:
     """A stream of these files."""
-    keys = StreamKeys(TAP, stream)
+    keys = StreamKeys(tap, stream)
     now = commit.new_commit(WRITER_ID)
     empty = commit.new_manifest(keys, now)
     whole = manifests.append(empty, files, now, {SCHEMA.hash(): SCHEMA.digest()})
     manifest = commit.seal_all(store, keys, whole)
     store.create(keys.manifest, document.encode(manifest))
     return Made(keys, manifest, files)
+
+
+def lines(stream: str, number: int) -> list[bytes]:
+    """A tap's output: ten records, whose times no other file has."""
+    schema = {
+        "type": "SCHEMA",
+        "stream": stream,
+        "schema": SCHEMA.schema,
+        "key_properties": SCHEMA.key_properties,
+    }
+    record = {
+        "type": "RECORD",
+        "stream": stream,
+        "record": {"id": number, "name": "somebody"},
+        "time_extracted": times.rfc3339(END + timedelta(seconds=number)),
+    }
+    return [msgspec.json.encode(schema), *[msgspec.json.encode(record)] * RECORDS]

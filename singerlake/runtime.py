@@ -13,6 +13,9 @@ from typing import TypeVar
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+ALONE_SECONDS = 0.005
+"""How long a thread works alone, before it gets help."""
+
 
 class Runtime:
     """What a program gets from its machine."""
@@ -36,13 +39,16 @@ class Runtime:
     def map(
         self, work: Callable[[Item], Result], items: Sequence[Item], workers: int
     ) -> list[Result]:
-        """The results in the order of the items, by at most so many threads."""
+        """The results in the order of the items, by at most so many threads.
+
+        The caller's own begins alone: work that does not wait is done before others are of use.
+        """
         if len(items) < 2 or workers < 2:
             return [work(item) for item in items]
         results: list[Result | None] = [None] * len(items)
         # Threads take turns at one iterator: a future for each item costs more than a stat.
         indexes = iter(range(len(items)))
-        turn = threading.Lock()
+        turn, done = threading.Lock(), threading.Event()
 
         def take_turns() -> None:
             while True:
@@ -52,10 +58,21 @@ class Runtime:
                     return
                 results[index] = work(items[index])
 
-        threads = min(workers, len(items))
-        with ThreadPoolExecutor(threads, thread_name_prefix="singerlake") as pool:
-            for future in [pool.submit(take_turns) for _ in range(threads)]:
-                future.result()
+        def bring_others() -> None:
+            if not done.wait(ALONE_SECONDS):
+                others = [pool.submit(take_turns) for _ in range(helpers - 1)]
+                take_turns()
+                for other in others:
+                    other.result()
+
+        helpers = min(workers, len(items)) - 1
+        with ThreadPoolExecutor(helpers, thread_name_prefix="singerlake") as pool:
+            first = pool.submit(bring_others)
+            try:
+                take_turns()
+            finally:
+                done.set()
+            first.result()
         return results  # type: ignore[return-value]
 
 

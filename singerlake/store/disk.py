@@ -39,10 +39,15 @@ def open_file(path: Path) -> BinaryIO:
 
 def link_on_the_way(path: Path, root: Path) -> Path | None:
     """The first symbolic link among the folders below the root that lead to the path, or itself."""
-    if os.path.realpath(path) == str(path):
-        return None
-    way = [path, *path.parents][: len(path.parts) - len(root.parts)]
-    return next((step for step in reversed(way) if step.is_symlink()), None)
+    step = str(root).rstrip(os.sep)
+    for name in path.parts[len(root.parts) :]:
+        step = f"{step}{os.sep}{name}"
+        try:
+            if stat.S_ISLNK(os.lstat(step).st_mode):
+                return Path(step)
+        except OSError:  # nothing leads further; who opens the path is told why
+            return None
+    return None
 
 
 def write_new(path: Path, data: bytes | Path) -> str:

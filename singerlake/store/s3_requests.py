@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import botocore  # type: ignore[import-untyped, unused-ignore]
 from aiobotocore.httpsession import (  # type: ignore[import-untyped, unused-ignore]
     AIOHTTPSession,
 )
@@ -166,6 +167,7 @@ def _connect(sealed: Mapping[str, Any]) -> Any:
         "connect_timeout": 10,
         "read_timeout": 60,
         "max_pool_connections": 50,
+        "user_agent": f"singerlake botocore/{botocore.__version__}",  # else built anew each time
         "http_session_cls": _OneSend,
         **options.get("config_kwargs", {}),
         "retries": {"total_max_attempts": 1, "mode": "standard"},

@@ -280,6 +280,19 @@ def test_links_pipes_and_what_is_behind_them_are_not_in_the_store(tmp_path: Path
     assert (outside / "x").read_bytes() == b"others'"
 
 
+def test_a_known_file_is_not_found_behind_a_link(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path / "root")
+    store.create("a/b/c", b"1")
+    os.utime(tmp_path / "root" / "a" / "b" / "c", (1e9, 1e9))
+    found = store.read_if_changed("a/b/c", "")
+    assert found is not None
+    assert store.read_if_changed("a/b/c", found[1]) is None
+    (tmp_path / "root" / "a").rename(tmp_path / "elsewhere")
+    (tmp_path / "root" / "a").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(NotFound, match="a is a symbolic link"):
+        store.read_if_changed("a/b/c", found[1])
+
+
 def test_the_root_itself_may_be_a_link(tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     (tmp_path / "root").symlink_to(tmp_path / "disk")

@@ -30,7 +30,7 @@ class Directory:
         self._follower = follower
         self._wanted_taps, self._wanted_streams = taps, streams
         self._taps: set[str] = set(taps or ())
-        self._streams: dict[StreamKeys, None] = {}
+        self._streams: dict[StreamKeys, str] = {}
         self._seen: dict[str, int] = {}
         for keys in known:
             self._add(keys)
@@ -44,9 +44,9 @@ class Directory:
         return sorted(self._taps)
 
     @property
-    def streams(self) -> list[StreamKeys]:
-        """In the order in which they were found."""
-        return list(self._streams)
+    def manifests(self) -> dict[StreamKeys, str]:
+        """The key of each stream's manifest, in the order in which the streams were found."""
+        return dict(self._streams)
 
     def has(self, keys: StreamKeys) -> bool:
         return keys in self._streams
@@ -105,8 +105,9 @@ class Directory:
             self._add(StreamKeys(tap, name))
 
     def _add(self, keys: StreamKeys) -> None:
-        if self.wants(keys):
-            self._streams.setdefault(keys)
+        if keys not in self._streams and self.wants(keys):
+            # Kept, because every poll needs it, and names are escaped byte by byte.
+            self._streams[keys] = keys.manifest
             self._taps.add(keys.tap_id)
 
 

@@ -9,6 +9,7 @@ for event in lake.feed(cursor):
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 
@@ -55,6 +56,7 @@ class Feed:
         self._done: dict[str, int] = {}
         self._tried: dict[str, float] = {}
         self._failed: dict[tuple[str, str], str] = {}
+        self._hints: deque[StreamKeys] = deque()
         self._woken, self._closed = threading.Event(), False
 
     @property
@@ -76,10 +78,12 @@ class Feed:
         """Something was committed here: ask now. Without a stream, the whole tap and its runs."""
         if stream is not None and self._directory.has(StreamKeys(tap, stream)):
             self._follower.hint([StreamKeys(tap, stream).manifest])
+            self._hints.append(StreamKeys(tap, stream))
         elif stream is not None:
             self._follower.hint(self._directory.keys_of(tap))
         else:
-            known = [keys.manifest for keys in self._directory.streams if keys.tap_id == tap]
+            manifests = self._directory.manifests.items()
+            known = [key for keys, key in manifests if keys.tap_id == tap]
             self._follower.hint([*self._directory.keys_of(tap), RunKeys(tap).log, *known])
         self._woken.set()
 
@@ -100,13 +104,19 @@ class Feed:
             yield from self._discover()
         self._follower.hint([keys.manifest for keys in self._named(ended)])
         unread: set[StreamKeys] = set()
-        streams = iter(self._directory.streams)
-        while batch := list(islice(streams, BATCH)):
-            looks = self._follower.look([keys.manifest for keys in batch])
-            for keys in batch:
-                yield from self._stream(keys, looks[keys.manifest], unread)
+        streams = iter(self._directory.manifests.items())
+        while batch := self._hinted() or list(islice(streams, BATCH)):
+            looks = self._follower.look([key for _, key in batch])
+            for keys, key in batch:
+                if self._done.get(key) != looks[key].change:
+                    yield from self._stream(keys, looks[key], unread)
         for tap, (log, look, rows) in ended.items():
             yield from self._run_ends(tap, log, look, rows, unread)
+
+    def _hinted(self) -> list[tuple[StreamKeys, str]]:
+        """Streams of which a hint has come: they do not wait until a poll of thousands ends."""
+        hinted = {self._hints.popleft(): None for _ in range(len(self._hints))}
+        return [(keys, keys.manifest) for keys in hinted]
 
     def _discover(self) -> Iterator[Failed]:
         found = self._directory.refresh()
@@ -121,8 +131,6 @@ class Feed:
     def _stream(self, keys: StreamKeys, look: Look, unread: set[StreamKeys]) -> Iterator[Event]:
         """What is new in one stream. A passing fault puts it among the `unread`."""
         key = keys.manifest
-        if self._done.get(key) == look.change:
-            return
         if self._tried.get(key) == look.asked and (keys.tap_id, keys.stream) in self._failed:
             unread.add(keys)
             return

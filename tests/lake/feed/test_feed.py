@@ -371,6 +371,19 @@ def test_a_stream_that_does_not_change_costs_one_request_without_a_body() -> Non
     assert asked == {"read_if_changed": 4}
 
 
+def test_a_hint_does_not_wait_for_the_end_of_a_poll(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("singerlake.lake.feed.feed.BATCH", 1)
+    for stream in ("a", "b", "c"):
+        land(store, [1], stream)
+    poll = (feed := Following(store).feed).poll()
+    assert [next(poll).stream, next(poll).stream] == ["a", "b"]
+    land(store, [2], "a")
+    feed.hint(TAP, "a")
+    assert [event.stream for event in poll] == ["a", "c"]
+
+
 def test_idle_streams_are_asked_less_often_and_a_hint_at_once() -> None:
     store = Counting(new_store())
     land(store, [1])
