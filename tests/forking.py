@@ -11,5 +11,5 @@ import benchmarks.load
 
 fork = multiprocessing.get_context("forkserver")
 fork.set_forkserver_preload(
-    [benchmarks.load.__name__, "tests.faults.test_kills", "tests.lake.test_races", "s3fs"]
+    [benchmarks.load.__name__, "tests.faults.test_kills", "tests.faults.test_feed_kills", "s3fs"]
 )

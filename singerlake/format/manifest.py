@@ -9,6 +9,7 @@ Everything here is a frozen value; an update returns a new manifest.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from typing import Annotated
 
@@ -17,7 +18,7 @@ import msgspec
 from singerlake.errors import SchemaCollision
 from singerlake.format import document, times
 from singerlake.format.document import LARGEST_SUM, Count, MaybeCount, Moment, Sum
-from singerlake.format.revision import KEPT, Revision, next_number
+from singerlake.format.revision import KEPT, Revision, number_at
 
 KIND = "singerlake.manifest"
 SEGMENT_KIND = "singerlake.segment"
@@ -32,8 +33,8 @@ MOST_LEVELS = 9
 class MergeRef(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Where a merged file's document is, which tells the files that it stands for.
 
-    `committed` is when it took their place, and `check` the first eight hexadecimal digits of the
-    checksum of the last of those files; older rows have neither.
+    `committed` is when it took their place, and `check` is `File.check` of the last of those files;
+    older rows have neither.
     """
 
     path: str
@@ -74,11 +75,16 @@ class File(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def check(self) -> str:
-        """Eight digits that tell the file which was committed under `sequence` from others; ""
-        where nothing tells them."""
+        """Eight digits that tell the commit of `sequence` from others that had the number; ""
+        where nothing tells them.
+
+        Not of the file alone: after an older manifest was put back, a rebuild may give a file the
+        same number again, behind others than before. Then it has another time.
+        """
         if self.merge is not None:
             return self.merge.check
-        return self.checksum.removeprefix("sha256:")[:8]
+        text = f"{self.checksum} {times.rfc3339(self.committed)}"
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
     @property
     def parts(self) -> int:
@@ -158,6 +164,12 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     segments: tuple[Segment, ...] = ()
     files: tuple[File, ...] = ()
 
+    @property
+    def revision_number(self) -> int:
+        """`revision`; where an older Singerlake dropped it, a number that only this manifest has:
+        nobody knows what was changed before."""
+        return number_at(self.commit.time) if self.revision is None else self.revision
+
 
 class SegmentContent(msgspec.Struct, frozen=True, kw_only=True):
     """A segment object: files at level 1, segments of the level below above that."""
@@ -233,11 +245,9 @@ def append(
     for file in files:
         added.append(msgspec.structs.replace(file.numbered(last + 1), committed=commit.time))
         last = added[-1].sequence
-    # Nobody knows what an older Singerlake changed: a number that no reader has seen says so.
-    known = manifest.revision is not None
     return msgspec.structs.replace(
         manifest,
-        revision=manifest.revision if known else next_number(None, commit.time),
+        revision=manifest.revision_number,
         commit=commit,
         versions=with_paths(versions, added),
         last_sequence=last,
@@ -248,9 +258,10 @@ def append(
 def revised(manifest: Manifest, kind: str, first: int, last: int) -> Manifest:
     """The manifest with a revision more, of its newest commit: rows from `first` to `last`
     changed."""
-    commit = manifest.commit
+    commit, before = manifest.commit, manifest.revision_number
     one = Revision(
-        number=next_number(manifest.revision, commit.time),
+        number=max(number_at(commit.time), before + 1),
+        after=before,
         kind=kind,
         first_sequence=first,
         last_sequence=last,

@@ -2,15 +2,15 @@
 
 A vacuum, or a rebuild that records lost files, changes older rows and moves no sequence number. A
 reader that keeps facts about files learns of such a change by its number: the manifest keeps the
-last hundred. An older Singerlake drops both fields of the manifest when it writes; the next change
-then gets a number that no reader has seen, so that every reader looks at all rows again.
+last hundred. Numbers are times, because an older manifest may be put back: what happens to it then
+must not get the number of what happened before. An older Singerlake drops both fields of the
+manifest when it writes; readers then look at all rows again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timezone
-from itertools import islice
+from datetime import datetime, timedelta, timezone
 
 import msgspec
 
@@ -26,10 +26,12 @@ class Revision(msgspec.Struct, frozen=True, kw_only=True):
     """One change of older rows. `kind` is `vacuum`, `erase`, `lost` or `unknown`; a reader takes
     every other word for `unknown`.
 
-    `first_sequence` and `last_sequence` enclose all rows that changed.
+    `first_sequence` and `last_sequence` enclose all rows that changed. `after` is the number of the
+    change before, 0 where there was none.
     """
 
     number: Count
+    after: Count = 0
     kind: str
     first_sequence: Count
     last_sequence: Count
@@ -37,17 +39,14 @@ class Revision(msgspec.Struct, frozen=True, kw_only=True):
     time: Moment
 
 
-def next_number(newest: int | None, moment: datetime) -> int:
-    """The number of the next revision; `newest` is None where an older Singerlake dropped it."""
-    if newest is not None:
-        return newest + 1
-    return int((moment - _EPOCH).total_seconds() * 1_000_000)
+def number_at(moment: datetime) -> int:
+    """The number of a change at this moment: microseconds since 1970."""
+    return max((moment - _EPOCH) // timedelta(microseconds=1), 1)
 
 
-def since(revisions: Sequence[Revision], newest: int, seen: int) -> list[Revision] | None:
-    """The revisions above `seen`, in order; None where some of them are not known any more."""
-    missing = newest - seen
-    if not 0 <= missing <= len(revisions):
-        return None
-    found = list(islice(revisions, len(revisions) - missing, None))
-    return found if [one.number for one in found] == list(range(seen + 1, newest + 1)) else None
+def since(revisions: Sequence[Revision], seen: int) -> Sequence[Revision] | None:
+    """The revisions behind the one that was seen, in order; None where some are not known."""
+    for at, one in enumerate(revisions):
+        if one.after == seen:
+            return revisions[at:]
+    return None

@@ -23,7 +23,18 @@ from tests.faults.life import World
 
 WAITING = ("check", "commit", "lock", "patience", "vacuum")
 NAMING = ("commit", "identity", "merge", "registry", "upload", "uploads")
-READING = ("check_stream", "log", "newer_formats", "rebuild", "retired", "uploads", "vacuum")
+READING = (
+    "check_stream",
+    "log",
+    "newer_formats",
+    "provenance",
+    "rebuild",
+    "retired",
+    "singerlake.lake.runs.documents",
+    "singerlake.lake.runs.log",
+    "uploads",
+    "vacuum",
+)
 WORKING = ("spool", "writer")
 
 

@@ -17,11 +17,16 @@ class Running:
     """A run under way: it commits when a test says so, and ends with a document, or dies."""
 
     def __init__(
-        self, store: Store, run_id: str, stream: str = STREAM, schema: bytes | None = None
+        self,
+        store: Store,
+        run_id: str,
+        stream: str = STREAM,
+        schema: bytes | None = None,
+        tap: str = TAP,
     ) -> None:
-        self.store, self.run_id, self.stream = store, run_id, stream
+        self.store, self.run_id, self.stream, self.tap = store, run_id, stream, tap
         self.schema = schema
-        self.writer = open_on(store, create=True).writer(TAP, run_id, options())
+        self.writer = open_on(store, create=True).writer(tap, run_id, options())
         self.begun = clock.now()
         self.sequences: list[int] = []
         self.records = 0
@@ -36,7 +41,7 @@ class Running:
     def end(
         self, outcome: Outcome = "complete", bookmark: bool | None = None, **others: RunStream
     ) -> None:
-        manifest = Lake(self.store).stream(TAP, self.stream).snapshot().manifest
+        manifest = Lake(self.store).stream(self.tap, self.stream).snapshot().manifest
         left = RunStream(
             log_id=manifest.log_id if self.sequences else "",
             first_sequence=min(self.sequences, default=0),
@@ -50,7 +55,7 @@ class Running:
     def _document(self, outcome: Outcome, streams: dict[str, RunStream]) -> runs.RunDocument:
         ended: datetime = clock.now()
         return runs.new(
-            tap_id=TAP,
+            tap_id=self.tap,
             run_id=self.run_id,
             writer_id=self.writer.writer_id,
             begun=self.begun,

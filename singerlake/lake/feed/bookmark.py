@@ -13,10 +13,11 @@ from singerlake.format.document import Count
 class Bookmark(msgspec.Struct, frozen=True, omit_defaults=True):
     """Everything up to `sequence` of this log has been read.
 
-    `log_id` is "" before the stream has a log. `check` has eight digits of the checksum of the file
-    that was committed under `sequence`: a manifest that was put back from a backup has another file
-    there once it has grown past the bookmark. `revision` is the newest change of older rows that
-    the reader knows; None for a reader that goes by sequence numbers alone, and gets no `Replaced`.
+    `log_id` is "" before the stream has a log. `check` has eight digits that tell the commit under
+    `sequence` from others: a manifest that was put back from a backup has another one there once
+    it has grown past the bookmark. It is "lost" where no file bore the number any more, and ""
+    where nothing says which file did. `revision` is the newest change of older rows that the
+    reader knows; None for a reader that goes by sequence numbers alone, and gets no `Replaced`.
 
     The bookmark of a tap's runs is a place in the tap's run log; `sequence` is a row's number.
     """
@@ -47,6 +48,9 @@ class Bookmark(msgspec.Struct, frozen=True, omit_defaults=True):
                 "--full-refresh)"
             ) from None
 
+
+LOST = "lost"
+"""The `check` of a number that no file bears any more."""
 
 START = Bookmark("", 0)
 """Before everything, in a log that nobody knows yet."""

@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from functools import partial
 
-from singerlake.errors import NotFound, SingerlakeError
+from singerlake.errors import BadName, NotFound, SingerlakeError
 from singerlake.format import catalogue, lake_document
 from singerlake.format import keys as key_names
-from singerlake.format.keys import StreamKeys
+from singerlake.format.keys import RunKeys, StreamKeys
 from singerlake.lake import registry
+from singerlake.lake.feed.cursor import Cursor
 from singerlake.lake.feed.follower import Follower, Look
 
 
 class Directory:
     """Which taps and streams there are, as far as they are wanted; None wants all.
 
-    Names that are wanted are followed before they exist. What was there once stays: a stream that
-    vanishes from its catalogue has to be noticed.
+    Names that are wanted are followed before they exist; raises `BadName` where they never can.
+    What was there once stays: a stream that vanishes from its catalogue has to be noticed.
     """
 
     def __init__(
@@ -25,18 +26,19 @@ class Directory:
         follower: Follower,
         taps: Collection[str] | None,
         streams: Collection[str] | None,
-        known: Iterable[StreamKeys],
+        cursor: Cursor,
     ) -> None:
         self._follower = follower
         self._wanted_taps, self._wanted_streams = taps, streams
         self._taps: set[str] = set(taps or ())
         self._streams: dict[StreamKeys, str] = {}
         self._seen: dict[str, int] = {}
-        for keys in known:
-            self._add(keys)
-        for tap in self._taps:
-            for stream in streams or ():
-                self._add(StreamKeys(tap, stream))
+        for name in (*self._taps, *(streams or ())):
+            key_names.escape(name)  # raises BadName
+        self.add(StreamKeys(tap, stream) for tap in self._taps for stream in streams or ())
+        self.add(StreamKeys(tap, stream) for tap, stream in cursor.bookmarks)
+        if taps is None:
+            self._taps.update(filter(_is_name, cursor.runs))
 
     @property
     def taps(self) -> list[str]:
@@ -57,23 +59,39 @@ class Directory:
             self._wanted_streams is None or keys.stream in self._wanted_streams
         )
 
-    def refresh(self) -> dict[str, SingerlakeError]:
-        """Look for new names; returns what could not be read, by tap, "" for the lake."""
-        failed: dict[str, SingerlakeError] = {}
+    def add(self, streams: Iterable[StreamKeys]) -> list[StreamKeys]:
+        """Follow those of these streams that are wanted, and can exist; returns them."""
+        found = [
+            keys
+            for keys in streams
+            if self.wants(keys) and _is_name(keys.tap_id) and _is_name(keys.stream)
+        ]
+        for keys in found:
+            if keys not in self._streams:
+                # Kept, because every poll needs it, and names are escaped byte by byte.
+                self._streams[keys] = keys.manifest
+            self._taps.add(keys.tap_id)
+        return found
+
+    def refresh(self) -> dict[tuple[str, str], SingerlakeError | None]:
+        """Look for new names; returns for each document, and the tap that it is about, "" for the
+        lake, why it could not be read."""
+        found: dict[tuple[str, str], SingerlakeError | None] = {}
         if self._wanted_taps is None:
-            error = self._read(key_names.LAKE_DOCUMENT, self._read_taps)
-            failed |= {"": error} if error else {}
+            key = key_names.LAKE_DOCUMENT
+            found[key, ""] = self._read(key, self._read_taps)
         if self._wanted_streams is None or self._wanted_taps is None:
             catalogues = {key_names.catalogue(tap): tap for tap in self.taps}
             self._follower.look(list(catalogues))
             for key, tap in catalogues.items():
-                error = self._read(key, partial(self._read_streams, tap))
-                failed |= {tap: error} if error else {}
-        return failed
+                found[key, tap] = self._read(key, partial(self._read_streams, tap))
+        return found
 
     def keys_of(self, tap: str) -> list[str]:
-        """The documents that say which streams a tap has."""
-        return [key_names.LAKE_DOCUMENT, key_names.catalogue(tap)]
+        """The documents that say which streams a tap has. That of an unknown tap is read anyway
+        once the lake document names it."""
+        known = [key_names.catalogue(tap), RunKeys(tap).log] if tap in self._taps else []
+        return [key_names.LAKE_DOCUMENT, *known]
 
     def _read(self, key: str, take: Callable[[bytes | None], None]) -> SingerlakeError | None:
         look = self._follower.look([key])[key]
@@ -92,7 +110,7 @@ class Directory:
             self._taps.update(registry.names_in(store, key_names.ROOT))
         else:
             where = f"{store.url}/{key_names.LAKE_DOCUMENT}"
-            self._taps.update(lake_document.decode(data, where)["taps"])
+            self._taps.update(filter(_is_name, lake_document.decode(data, where)["taps"]))
 
     def _read_streams(self, tap: str, data: bytes | None) -> None:
         store = self._follower.store
@@ -101,14 +119,17 @@ class Directory:
         else:
             where = f"{store.url}/{key_names.catalogue(tap)}"
             names = sorted(catalogue.decode(data, where, tap))
-        for name in names:
-            self._add(StreamKeys(tap, name))
+        self.add(StreamKeys(tap, name) for name in names)
 
-    def _add(self, keys: StreamKeys) -> None:
-        if keys not in self._streams and self.wants(keys):
-            # Kept, because every poll needs it, and names are escaped byte by byte.
-            self._streams[keys] = keys.manifest
-            self._taps.add(keys.tap_id)
+
+def _is_name(name: str) -> bool:
+    """Whether a tap or a stream can have this name. A document that somebody wrote by hand can
+    have any."""
+    try:
+        key_names.escape(name)
+    except BadName:
+        return False
+    return True
 
 
 def _is_missing(look: Look) -> bool:

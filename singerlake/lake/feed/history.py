@@ -12,7 +12,7 @@ import msgspec
 from singerlake.errors import MissingManifest
 from singerlake.format import revision as revisions
 from singerlake.format.manifest import File, Gap
-from singerlake.lake.feed.bookmark import Bookmark
+from singerlake.lake.feed.bookmark import LOST, Bookmark
 from singerlake.lake.feed.event import MOST_FILES, Committed, Event, Lost, Reason, Replaced
 from singerlake.lake.log import Selection
 from singerlake.lake.provenance import committed_rows
@@ -31,7 +31,7 @@ def events(snapshot: Snapshot, since: Bookmark | None, until: Bookmark | None) -
             f"{snapshot.store.url}: only the manifest knows what was committed, and it is missing; "
             "run `singerlake rebuild` first"
         )
-    now = snapshot.manifest.revision or 0
+    now = snapshot.manifest.revision_number
     read = since or Bookmark(snapshot.manifest.log_id, 0, revision=now)
     if read.revision is not None:
         yield from _changed(snapshot, read, now)
@@ -45,7 +45,7 @@ def _changed(snapshot: Snapshot, read: Bookmark, now: int) -> Iterator[Event]:
     seen = read.revision or 0
     if seen == now or not read.sequence:
         return
-    known = revisions.since(snapshot.manifest.revisions, now, seen)
+    known = revisions.since(snapshot.manifest.revisions, seen)
     if known is None:
         whole = msgspec.structs.replace(read, revision=now)
         yield from _lost(snapshot, read, read, 1, read.sequence)
@@ -214,7 +214,9 @@ def _versions(snapshot: Snapshot, files: Iterable[File]) -> dict[str, int]:
 
 
 def _missing(snapshot: Snapshot, read: Bookmark, first: int, last: int) -> Iterator[Lost]:
-    """Why no file bears these numbers."""
+    """Why no file bears these numbers, if there are any."""
+    if first > last:
+        return
     for gap in snapshot.manifest.gaps:
         if gap.last_sequence < first or gap.first_sequence > last:
             continue
@@ -222,7 +224,7 @@ def _missing(snapshot: Snapshot, read: Bookmark, first: int, last: int) -> Itera
             yield _without_row(snapshot, read, first, gap.first_sequence - 1)
         end = min(gap.last_sequence, last)
         begin = max(gap.first_sequence, first)
-        yield _gap(snapshot, gap, begin, end, Bookmark(read.log_id, end, "", read.revision))
+        yield _gap(snapshot, gap, begin, end, Bookmark(read.log_id, end, LOST, read.revision))
         first = end + 1
     if first <= last:
         yield _without_row(snapshot, read, first, last)
@@ -235,4 +237,4 @@ def _without_row(snapshot: Snapshot, read: Bookmark, first: int, last: int) -> L
         reason=NO_ROW,
         recorded=snapshot.manifest.commit.time,
     )
-    return _gap(snapshot, gap, first, last, Bookmark(read.log_id, last, "", read.revision))
+    return _gap(snapshot, gap, first, last, Bookmark(read.log_id, last, LOST, read.revision))

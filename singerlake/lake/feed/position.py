@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from singerlake.errors import MissingManifest, StaleBookmark
 from singerlake.format.manifest import File
-from singerlake.lake.feed.bookmark import Bookmark
+from singerlake.lake.feed.bookmark import LOST, Bookmark
 from singerlake.lake.log import Selection
 from singerlake.lake.merge import read_merge
 from singerlake.lake.snapshot import Snapshot
@@ -15,9 +15,10 @@ _ANEW = "read the stream whole once, without its bookmark (Meltano: --full-refre
 def end_of(snapshot: Snapshot) -> Bookmark:
     """Where a reader stands who has read all of the snapshot."""
     manifest = snapshot.manifest
-    newest = manifest.files[-1] if manifest.files else None
-    is_last = newest is not None and newest.sequence == manifest.last_sequence
-    check = newest.check if newest is not None and is_last else ""
+    check = ""
+    if manifest.files:
+        newest = manifest.files[-1]
+        check = newest.check if newest.sequence == manifest.last_sequence else LOST
     return Bookmark(manifest.log_id, manifest.last_sequence, check)
 
 
@@ -37,7 +38,8 @@ def at(snapshot: Snapshot, sequence: int) -> Bookmark:
 
 
 def _check_at(snapshot: Snapshot, sequence: int) -> str:
-    """`File.check` of the file that was committed under a number; "" where nothing tells."""
+    """`File.check` of the file that was committed under a number; `LOST` where there is none, and
+    "" where nothing tells."""
     if sequence <= 0:
         return ""
     for file in snapshot.files(Selection(since=sequence - 1, until=sequence)):
@@ -46,7 +48,7 @@ def _check_at(snapshot: Snapshot, sequence: int) -> str:
         merge = read_merge(snapshot.store, snapshot.keys, file)
         known = merge.known_rows() if merge is not None else []
         return next((row.check for row in known if row.sequence == sequence), "")
-    return ""
+    return LOST
 
 
 def require(snapshot: Snapshot, bookmark: Bookmark, remedy: str = _ANEW) -> None:
@@ -76,7 +78,7 @@ def require(snapshot: Snapshot, bookmark: Bookmark, remedy: str = _ANEW) -> None
 
 
 def _require_same_file(snapshot: Snapshot, bookmark: Bookmark, where: str, remedy: str) -> None:
-    """Raises `StaleBookmark` where another file bears the bookmark's number.
+    """Raises `StaleBookmark` where the bookmark's number is of another commit.
 
     Without anything new to read, only rows that cost no request are compared: the next commit
     brings the rest.
@@ -88,9 +90,9 @@ def _require_same_file(snapshot: Snapshot, bookmark: Bookmark, where: str, remed
     if bookmark.sequence == snapshot.manifest.last_sequence and not is_at_hand:
         return
     found = _check_at(snapshot, bookmark.sequence)
-    if found not in ("", bookmark.check):
+    if found not in ("", LOST, bookmark.check):
         raise StaleBookmark(
-            f"{where}: the bookmark is at {bookmark.sequence}, where a file with the checksum "
-            f"{bookmark.check}… was read, and the file there now has {found}…: an older manifest "
-            f"was put back, and numbers were given again; {remedy}"
+            f"{where}: the bookmark is at {bookmark.sequence}, which was another commit when it "
+            f"was read ({bookmark.check}, now {found}): an older manifest was put back, and "
+            f"numbers were given again. To lose nothing, {remedy}"
         )

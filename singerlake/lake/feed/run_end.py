@@ -14,17 +14,39 @@ from singerlake.lake.runs import log as logs
 from singerlake.store import Store
 
 
-def after(store: Store, keys: RunKeys, log: RunLog, read: Bookmark) -> Iterator[Row]:
-    """The rows behind a bookmark of this log. Raises `StaleBookmark` where the log is not the one
-    that was read: shorter, or with another run under the bookmark's number."""
-    rows = logs.rows(store, keys, log, after=max(read.sequence - 1, 0))
-    if read.sequence > log.last_number:
-        raise _stale(store, keys, read, f"its last row is {log.last_number}")
-    for row in rows:
-        if row.number > read.sequence:
-            yield row
-        elif read.check not in ("", check_of(row)):
-            raise _stale(store, keys, read, f"another run has this number, {row.run_id}")
+class EndedRuns:
+    """The rows of a tap's run log behind a bookmark, or all of them where the log is another.
+
+    They are read twice, once for the streams that they name, and never kept: a tap can have a
+    million runs. `change` is that of the look which found the log. Raises `StaleBookmark` where the
+    log is shorter than it was, or has another run under the bookmark's number.
+    """
+
+    def __init__(
+        self, store: Store, keys: RunKeys, log: RunLog, read: Bookmark, change: int
+    ) -> None:
+        self.log, self.change = log, change
+        self._store, self._keys = store, keys
+        self._read = read if read.log_id == log.log_id else Bookmark(log.log_id, 0)
+        self.streams = {stream for row in self.rows() for stream in row.streams}
+
+    def rows(self) -> Iterator[Row]:
+        """In order."""
+        read = self._read
+        if read.sequence > self.log.last_number:
+            raise self._stale(f"its last row is {self.log.last_number}")
+        for row in logs.rows(self._store, self._keys, self.log, max(read.sequence - 1, 0)):
+            if row.number > read.sequence:
+                yield row
+            elif read.check not in ("", check_of(row)):
+                raise self._stale(f"another run has this number, {row.run_id}")
+
+    def _stale(self, found: str) -> StaleBookmark:
+        return StaleBookmark(
+            f"{self._store.url}/{self._keys.log}: the bookmark is at run {self._read.sequence}, "
+            f"and {found}: an older run log was put back. `singerlake check --fix` adds the rows "
+            "of runs that it lacks; then follow the tap's runs from the beginning"
+        )
 
 
 def event(tap: str, log_id: str, row: Row) -> RunEnded:
@@ -46,11 +68,3 @@ def check_of(row: Row) -> str:
     """Eight digits that tell a row from another with its number."""
     text = f"{row.document} {row.mark.id if row.mark else ''}"
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-
-
-def _stale(store: Store, keys: RunKeys, read: Bookmark, found: str) -> StaleBookmark:
-    return StaleBookmark(
-        f"{store.url}/{keys.log}: the bookmark is at run {read.sequence}, and {found}: an older "
-        "run log was put back. `singerlake check --fix` adds the rows of runs that it lacks; then "
-        "follow the tap's runs from the beginning"
-    )

@@ -12,7 +12,7 @@ from singerlake import Lake, rebuild
 from singerlake.errors import ConfigError, Unavailable
 from singerlake.format import manifest as manifests
 from singerlake.format.keys import RunKeys
-from singerlake.lake import commit, log
+from singerlake.lake import clock, commit, log
 from singerlake.lake.feed.bookmark import START, Bookmark
 from singerlake.lake.feed.cursor import Cursor
 from singerlake.lake.feed.event import (
@@ -167,11 +167,15 @@ def test_changes_that_nobody_knows_any_more_are_all_that_was_read(store: MemoryS
     assert isinstance(event, Replaced)
     assert (event.first_sequence, event.last_sequence, event.reason) == (1, 2, "unknown")
     assert consumer.poll() == []
-    land(store, [3])  # by a newer writer, which cannot know what was changed before
+    land(store, [3])  # by a newer writer, which changes nothing of what the feed has seen
+    assert numbers(consumer.poll()) == [(3, 3)]
+    merge_all(store)
+    forget_revisions(store)
+    land(store, [4])
     replaced, committed = consumer.poll()
     assert isinstance(replaced, Replaced)
-    assert replaced.reason == "unknown"
-    assert numbers([committed]) == [(3, 3)]
+    assert (replaced.last_sequence, replaced.reason) == (3, "unknown")
+    assert numbers([committed]) == [(4, 4)]
     assert consumer.poll() == []
 
 
@@ -199,7 +203,7 @@ def forget_revisions(store: Store) -> None:
         manifest,
         revision=None,
         revisions=(),
-        commit=msgspec.structs.replace(manifest.commit, id="older"),
+        commit=msgspec.structs.replace(manifest.commit, id="older", time=clock.now()),
     )
     store.replace(KEYS.manifest, manifests.encode(changed), stored.version)
 

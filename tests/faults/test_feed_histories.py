@@ -1,0 +1,119 @@
+"""Random histories of a lake and a consumer of its feed: each commit once, whatever happens."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any
+from unittest import mock
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from singerlake.lake.feed import history, position
+from singerlake.lake.feed.event import Event
+from singerlake.lake.feed.feed import Feed
+from tests.faults.feed_history import FeedHistory
+from tests.faults.result import Line
+from tests.faults.scale import scaled
+from tests.faults.truth import Violation
+from tests.faults.variant import Broken
+
+SUITE = "Feed"
+TEST = "tests/faults/test_feed_histories.py"
+PARTS = scaled(1, 4)
+EXAMPLES = scaled(60, 600)
+STEPS = 40
+
+
+def run(machine: type[FeedHistory], examples: int, phases: Iterable[Phase] = tuple(Phase)) -> None:
+    run_state_machine_as_test(
+        machine,
+        settings=settings(
+            max_examples=examples,
+            stateful_step_count=STEPS,
+            deadline=None,
+            database=None,
+            phases=phases,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_a_consumer_sees_each_commit_and_each_end_of_a_run_once(part: int) -> None:
+    line = Line(
+        SUITE,
+        f"commits, runs, vacuum, purge, rebuild, loss, deaths ({part + 1} of {PARTS})",
+        TEST,
+        bounds=f"up to {STEPS} steps",
+    )
+
+    class Counted(FeedHistory):
+        def teardown(self) -> None:
+            line.runs += 1
+            line.faults += self.kills
+            super().teardown()
+
+    run(Counted, EXAMPLES)
+    line.keep()
+
+
+def no_revisions() -> contextlib.AbstractContextManager[Any]:
+    """A feed that does not look which older rows have changed."""
+    return mock.patch.object(history, "_changed", return_value=())
+
+
+def no_look_at_the_bookmark() -> contextlib.AbstractContextManager[Any]:
+    """A feed that goes on from a number, whichever file bears it now."""
+    return mock.patch.object(position, "_require_same_file")
+
+
+def gaps_dropped() -> contextlib.AbstractContextManager[Any]:
+    """A feed that passes over numbers without a file."""
+    return mock.patch.object(history, "_missing", return_value=())
+
+
+def runs_before_commits() -> contextlib.AbstractContextManager[Any]:
+    """A feed that gives the ends of runs, and moves their bookmark, before it reads streams."""
+    poll = Feed.poll
+
+    def early(self: Feed) -> Iterator[Event]:
+        list(self._discover())
+        ended, _ = self._ended_runs()
+        for tap, runs in ended.items():
+            yield from self._run_ends(tap, runs, set())
+        yield from poll(self)
+
+    return mock.patch.object(Feed, "poll", early)
+
+
+CONTROLS: dict[Broken, set[str]] = {
+    runs_before_commits: {"EARLY"},
+    # A run may have committed what was lost since: then its end comes too early.
+    gaps_dropped: {"MISSED", "EARLY"},
+    no_revisions: {"WRONG"},
+    # Once it has gone on, the bookmark is right again, and what is behind it is not.
+    no_look_at_the_bookmark: {"MISLED", "WRONG"},
+}
+"""With what each shows as: not just any error."""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_each_broken_feed_is_seen() -> None:
+    line = Line(SUITE, "controls", f"{TEST} -k broken")
+    for broken, kinds in itertools.islice(CONTROLS.items(), scaled(2, None)):
+        began, seen = time.monotonic(), ""
+        try:
+            with broken():
+                run(FeedHistory, 3000, [Phase.generate])
+        except Violation as violation:
+            seen = violation.kind
+        line.control(seen in kinds, (broken.__name__, seen))
+        print(broken.__name__, "seen after", round(time.monotonic() - began, 1), "s")
