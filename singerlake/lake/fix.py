@@ -18,7 +18,7 @@ from singerlake.lake import (
     examined,
     log,
     orphan_segments,
-    rebuild,
+    rebuilding,
     repair,
     retired,
 )
@@ -62,7 +62,7 @@ def _fix_stream(
 ) -> list[str]:
     keys = found.keys
     if keys.manifest in wrong:
-        report, _ = rebuild.rebuild_stream(store, found)
+        report, _ = rebuilding.rebuild_stream(store, found)
         done = [f"rebuilt {keys.manifest}"] if report.streams else []
         done += [f"gave new numbers to the files of {folder}" for folder in report.renumbered]
         return done + [f"left out {error}" for error in report.skipped]

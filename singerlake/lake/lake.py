@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from singerlake.format import keys as key_names
 from singerlake.format.catalogue import Entry
@@ -21,16 +21,18 @@ from singerlake.lake import annotation, discovery, pins, registry, snapshot, unk
 from singerlake.lake.feed import increment
 from singerlake.lake.feed.bookmark import Bookmark
 from singerlake.lake.feed.cursor import Cursor
-from singerlake.lake.feed.feed import Feed
-from singerlake.lake.feed.follower import Follower
 from singerlake.lake.feed.increment import Increment
 from singerlake.lake.feed.options import DEFAULTS, FeedOptions
 from singerlake.lake.identity import new_run_id, person
 from singerlake.lake.runs import LOST_AFTER, Run, history
 from singerlake.lake.snapshot import Snapshot
-from singerlake.lake.writer import Writer
-from singerlake.lake.writer_options import WriterOptions
 from singerlake.store import Store, open_store
+
+if TYPE_CHECKING:
+    from singerlake.lake.feed.feed import Feed
+    from singerlake.lake.feed.follower import Follower
+    from singerlake.lake.writer import Writer
+    from singerlake.lake.writer_options import WriterOptions
 
 
 @dataclass(frozen=True)
@@ -128,6 +130,9 @@ class Lake:
 
         Feeds that are given one follower ask the store once for all of them.
         """
+        from singerlake.lake.feed.feed import Feed
+        from singerlake.lake.feed.follower import Follower
+
         return Feed(follower or Follower(self.store, options), cursor or Cursor(), taps, streams)
 
     def annotations(self) -> dict[str, dict[str, Any]]:
@@ -165,6 +170,8 @@ class Lake:
         self, tap_id: str, run_id: str | None = None, options: WriterOptions | None = None
     ) -> Writer:
         """A writer for one tap and one run. Raises `BadName`."""
+        from singerlake.lake.writer import Writer  # who reads needs none of it
+
         key_names.escape(tap_id)
         return Writer(self.store, tap_id, run_id or new_run_id(), options)
 

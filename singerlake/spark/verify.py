@@ -13,8 +13,8 @@ from itertools import chain, islice
 from pyspark.sql import SparkSession
 
 from singerlake.lake import CheckReport, Finding, check
-from singerlake.lake.check import DEFAULT_TIMES
 from singerlake.lake.check_stream import Examination, examine, in_threads
+from singerlake.lake.checking import DEFAULT_TIMES
 from singerlake.lake.lock import LockTimes
 from singerlake.lake.parallel import Progress, no_progress
 from singerlake.spark.failure import explained

@@ -19,7 +19,7 @@ from singerlake.format import compression, message
 from singerlake.format.keys import StreamKeys
 from singerlake.format.nesting import DEEPEST_LINE
 from singerlake.lake import WriterOptions, open_on, spool
-from singerlake.lake.rebuild import rebuild
+from singerlake.lake.rebuilding import rebuild
 from singerlake.lake.spool import Compressor
 from singerlake.lake.writer import Writer
 from singerlake.store import Store

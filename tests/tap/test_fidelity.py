@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from singerlake.lake.check import check
+from singerlake.lake.checking import check
 from tap_singerlake.content import without_blank_lines
 from tap_singerlake.tap import TapSingerlake
 from target_singerlake.target import TargetSingerlake
