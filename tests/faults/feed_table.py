@@ -99,13 +99,8 @@ class Table:
                     "insert into commits values (?, ?, ?, ?, ?, ?, ?)",
                     [
                         (
-                            event.tap,
-                            event.stream,
-                            event.bookmark.log_id,
-                            file.sequence,
-                            file.records,
-                            file.run_id,
-                            file.path,
+                            *(event.tap, event.stream, event.bookmark.log_id),
+                            *(file.sequence, file.records, file.run_id, file.path),
                         )
                         for file in event.files
                     ],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import time
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -87,7 +86,7 @@ def runs_before_commits() -> contextlib.AbstractContextManager[Any]:
         list(self._discover())
         ended, _ = self._ended_runs()
         for tap, runs in ended.items():
-            yield from self._run_ends(tap, runs, set())
+            yield from self._run_ends(tap, runs)
         yield from poll(self)
 
     return mock.patch.object(Feed, "poll", early)
@@ -108,7 +107,7 @@ CONTROLS: dict[Broken, set[str]] = {
 @pytest.mark.timeout(600)
 def test_each_broken_feed_is_seen() -> None:
     line = Line(SUITE, "controls", f"{TEST} -k broken")
-    for broken, kinds in itertools.islice(CONTROLS.items(), scaled(2, None)):
+    for broken, kinds in CONTROLS.items():
         began, seen = time.monotonic(), ""
         try:
             with broken():

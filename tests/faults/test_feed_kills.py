@@ -100,10 +100,10 @@ def test_a_consumer_that_is_killed_has_each_commit_and_each_run_once(
     ]
     Running(place.store(), "r-0").commit([0])  # the lake is there, and so is this dead run
     with ended(others):
-        chance, reached = random.Random(0), 0
-        for _ in range(KILLS):
-            kill(place, path, over, chance.uniform(0.1, 1.0))
-            reached = max(reached, len(Table(path).rows("select 1 from commits")))
+        chance = random.Random(0)
+        for number in range(KILLS):
+            kill(place, path, over, chance.uniform(0.0, 0.5), at_work=number % 4 > 0)
+        reached = len(Table(path).rows("select 1 from commits"))
         landed.touch()
         for process in others:
             process.join(120)
@@ -115,9 +115,15 @@ def test_a_consumer_that_is_killed_has_each_commit_and_each_run_once(
     line.keep()
 
 
-def kill(place: Place, path: Path, over: Path, seconds: float) -> None:
-    process = fork.Process(target=consume, args=(place, path, over))
+def kill(place: Place, path: Path, over: Path, seconds: float, at_work: bool) -> None:
+    """After some time; if `at_work`, counted from when the consumer has written something."""
+    table, process = Table(path), fork.Process(target=consume, args=(place, path, over))
+    before = table.rows("select * from places")
     with ended([process]):
+        deadline = time.monotonic() + 60
+        while at_work and table.rows("select * from places") == before:
+            assert time.monotonic() < deadline, "the consumer has seen nothing"
+            time.sleep(0.01)
         process.join(seconds)
         process.kill()
         process.join()
@@ -144,13 +150,8 @@ def require_same(store: Store, table: Table) -> int:
         }
         there += [
             (
-                keys.tap_id,
-                keys.stream,
-                snapshot.manifest.log_id,
-                row.sequence,
-                row.records,
-                row.run_id,
-                holders[row.sequence],
+                *(keys.tap_id, keys.stream, snapshot.manifest.log_id),
+                *(row.sequence, row.records, row.run_id, holders[row.sequence]),
             )
             for row in snapshot.commits()
         ]

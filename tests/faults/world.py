@@ -21,14 +21,14 @@ from singerlake.lake import clock
 from tests.faults import keeper
 from tests.faults.life import World
 
-WAITING = ("check", "commit", "lock", "patience", "vacuum")
+WAITING = ("checking", "commit", "lock", "patience", "vacuum")
 NAMING = ("commit", "identity", "merge", "registry", "upload", "uploads")
 READING = (
     "check_stream",
     "log",
     "newer_formats",
     "provenance",
-    "rebuild",
+    "rebuilding",
     "retired",
     "singerlake.lake.runs.documents",
     "singerlake.lake.runs.log",
