@@ -134,9 +134,8 @@ def many() -> MemoryStore:
 
 def reader_of(store: Counting, **options: str) -> FilteringReader:
     given = read_options.parse({"path": "/", "tap": TAP, "stream": STREAM, **options})
-    return FilteringReader(
-        snapshot.take(store, KEYS), given, Wanted((), given.metadata), StructType()
-    )
+    stream, wanted = snapshot.take(store, KEYS), Wanted((), given.metadata)
+    return FilteringReader(stream, given, wanted, StructType(), given.covered(stream))
 
 
 @pytest.mark.slow
