@@ -10,7 +10,7 @@ from typing import Any, Literal
 import click
 
 from singerlake.cli.exit_codes import POINTER
-from singerlake.errors import ConfigError
+from singerlake.errors import ConfigError, CorruptDocument
 from singerlake.format import times
 from singerlake.lake import Snapshot, schemas
 from singerlake.lake.extent import AsOf, Extent, parse_as_of
@@ -118,7 +118,8 @@ def extent(runs: tuple[str, ...], as_of: AsOf | None) -> Extent:
 
 
 def schema_hash_of(snapshot: Snapshot, version: str) -> str:
-    """The hash of a version given as `v2`, `2`, `latest` or a hash. Raises `ConfigError`.
+    """The hash of a version given as `v2`, `2`, `latest` or a hash. Raises `ConfigError`, and
+    `CorruptDocument` where the manifest does not list the version of its newest file.
 
     `latest` is that of the newest file, as for the tap and Spark: an old version may come back.
     """
@@ -129,9 +130,15 @@ def schema_hash_of(snapshot: Snapshot, version: str) -> str:
     named |= {str(number): schema_hash for number, schema_hash in numbers.items()}
     if version == "latest" and numbers:
         named["latest"] = snapshot.schema_in_use or numbers[max(numbers)]
-    if version in named:
-        return named[version]
-    keys = snapshot.keys
+    keys, found = snapshot.keys, named.get(version)
+    if found in snapshot.versions:
+        return str(found)
+    if found is not None:
+        raise CorruptDocument(
+            f"{snapshot.store.url}/{keys.manifest}: expected the schema version of its newest file "
+            f"among its versions, found none of the hash {found!r}; `singerlake check` shows what "
+            "is damaged"
+        )
     raise ConfigError(
         f"stream {keys.stream!r} of {keys.tap_id!r} has no schema version {version!r}; "
         f"it has {schemas.listed(snapshot)}"

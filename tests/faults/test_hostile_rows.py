@@ -29,6 +29,7 @@ ONCE_UNFORESEEN = (
     Case("row of a file", ("committed",), "9999-12-31T23:59:59.999999Z"),
     Case("row of a file", ("bytes",), 2**63 - 1),
     Case("row of a file", ("sequence",), 10**30),
+    Case("manifest", ("files", 1, "path"), "2026-01-01T00:00:00"),
     Case("segment", ("files",), []),
     Case("merge document", ("parts", 0, 0), 10**30),
     Case("merge document", ("parts", 3, 1), 0),
