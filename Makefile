@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # uv takes a third of pip's time; pip goes where only its own configuration knows an index.
-PINNED := --constraint constraints.txt --editable '.[dev,docs,duckdb,spark]'
+PINNED := --constraint constraints.txt --editable '.[dev,docs,duckdb,index,kafka,lineage,processor,spark,wait]'
 PACKAGES := $(wildcard singerlake target_singerlake tap_singerlake)
 
 .DEFAULT_GOAL := help
