@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -32,26 +34,41 @@ COMMANDS = {
     "vacuum": "Merge small files.",
     "verify": "Check a lake on many machines.",
 }
-"""The first line of each command's help. Command `x` is `x` in `singerlake.cli.x`."""
+"""The first line of each command's help."""
 
 
 class LazyGroup(click.Group):
-    """Imports the command that was asked for, and no other; its help imports none."""
+    """Imports the command that was asked for, and no other; its help imports none.
+
+    `table` has the first line of each command's help. Command `x-y` is `x_y` in `<package>.x_y`.
+    A group of commands is such a group in a folder of its own, where every command is a module.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        table: Mapping[str, str] = COMMANDS,
+        package: str = "singerlake.cli",
+        **others: Any,
+    ) -> None:
+        super().__init__(*args, **others)
+        self._table, self._package = table, package
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(COMMANDS)
+        return sorted(self._table)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
+        if cmd_name not in self._table:
             return None
-        found: click.Command = getattr(import_module(f"singerlake.cli.{cmd_name}"), cmd_name)
+        module = cmd_name.replace("-", "_")
+        found: click.Command = getattr(import_module(f"{self._package}.{module}"), module)
         return found
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
-        names = [name for name in sorted(COMMANDS) if name.startswith(incomplete)]
-        commands = [CompletionItem(name, help=COMMANDS[name]) for name in names]
+        names = [name for name in sorted(self._table) if name.startswith(incomplete)]
+        commands = [CompletionItem(name, help=self._table[name]) for name in names]
         return commands + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(sorted(COMMANDS.items()))
+            formatter.write_dl(sorted(self._table.items()))
