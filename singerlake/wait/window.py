@@ -169,7 +169,7 @@ def _step(label: datetime, frequency: Frequency, steps: int) -> datetime:
 
 
 def _name(label: datetime, frequency: Frequency) -> str:
-    """`2026-03-29`, `2026-W13`, `2026-03`, `2026-Q1`, `2026`; %Y has no leading zeros everywhere."""
+    """`2026-03-29`, `2026-W13`, `2026-03`, `2026-Q1`, `2026`."""
     if frequency == "W":
         year, week, _ = label.isocalendar()
         return f"{year:04}-W{week:02}"
