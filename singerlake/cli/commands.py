@@ -18,6 +18,7 @@ COMMANDS = {
     "diff": "Compare two schema versions.",
     "doctor": "Find out whether a store is fit.",
     "du": "Show what each stream takes up.",
+    "events": "Show what is awaited, and what has come.",
     "help": "Explain a command, or a topic.",
     "land": "Start a tap, and land what it sends.",
     "log": "Show what was committed, newest last.",
@@ -33,6 +34,7 @@ COMMANDS = {
     "unpin": "Forget a state that has a name.",
     "vacuum": "Merge small files.",
     "verify": "Check a lake on many machines.",
+    "wait": "Wait until several things have arrived.",
 }
 """The first line of each command's help."""
 

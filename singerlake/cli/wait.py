@@ -223,5 +223,3 @@ def _as_json(one: Standing) -> dict[str, Any]:
         "position": None if arrival is None else arrival.position,
         "error": None if one.error is None else _text(one.error),
     }
-
-

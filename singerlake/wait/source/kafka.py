@@ -117,9 +117,20 @@ class KafkaSource:
         except KafkaException:
             return dict.fromkeys(ends, 0)  # an old broker has no times: its messages have
         return {
-            one.partition: one.offset if one.offset >= 0 else ends[one.partition][1]
+            one.partition: one.offset
+            if one.offset >= 0
+            else self._checked_end(event, one.partition, ends[one.partition], start)
             for one in found
         }
+
+    def _checked_end(
+        self, event: KafkaEvent, number: int, ends: tuple[int, int], start: datetime
+    ) -> int:
+        """The end, where a broker says that no message is so young, unless its last message is:
+        some answer so whatever they are asked."""
+        low, end = ends
+        last = next(self._messages(event, number, max(low, end - 1), end), None)
+        return low if last is not None and _arrival(event, last).time >= start else end
 
     def _ends(self, event: KafkaEvent) -> dict[int, tuple[int, int]]:
         """The offsets of each partition: the first, and that after the last."""
