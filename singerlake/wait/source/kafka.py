@@ -20,8 +20,6 @@ from singerlake.wait.source.base import Answer, Question
 SECONDS = 10.0
 """How long a broker may take for one answer."""
 
-BATCH = 500
-
 
 class KafkaSource:
     """Keeps a consumer for each configuration, and for each question how far it has read."""
@@ -84,20 +82,19 @@ class KafkaSource:
         consumer.assign([TopicPartition(event.topic, number, start)])
         try:
             while start < end:
-                batch = consumer.consume(BATCH, self._seconds)
-                if not batch:
+                message = consumer.poll(self._seconds)
+                if message is None:
                     raise Unavailable(
                         f"topic {event.topic!r}, partition {number}: expected messages up to "
                         f"offset {end}, found none after {start} in {self._seconds} seconds"
                     )
-                for message in batch:
-                    failure = message.error()
-                    if failure is not None and failure.code() == KafkaError._PARTITION_EOF:
-                        return  # what is left are offsets without messages: compacted, or aborted
-                    if failure is not None:
-                        raise KafkaException(failure)
-                    start = int(message.offset() or 0) + 1
-                    yield message
+                failure = message.error()
+                if failure is not None and failure.code() == KafkaError._PARTITION_EOF:
+                    return  # what is left are offsets without messages: compacted, or aborted
+                if failure is not None:
+                    raise KafkaException(failure)
+                start = int(message.offset() or 0) + 1
+                yield message
         finally:
             consumer.unassign()
 
