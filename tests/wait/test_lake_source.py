@@ -9,6 +9,7 @@ import pytest
 from singerlake.errors import NotALake, StaleBookmark, Unavailable
 from singerlake.lake import Bookmark, FeedOptions, Lake, clock, open_on
 from singerlake.lake.rebuilding import rebuild
+from singerlake.lake.runs import marking
 from singerlake.runtime import Runtime
 from singerlake.store import MemoryStore, Store
 from singerlake.store.counting import Counting
@@ -199,3 +200,34 @@ def test_many_waiters_ask_once() -> None:
     before = store.total
     wait.look()
     assert store.total - before == 1
+
+
+def test_many_waits_share_one_source_and_one_read() -> None:
+    """A commit costs one read of the manifest, however many waits it ends."""
+    inner = new_store()
+    land(inner, [1])
+    store = Counting(inner)
+    source = source_of(store)
+    waits = [
+        Waiter(
+            Wait(f"w{number}", (LakeCommit(tap=TAP, stream=STREAM),), datetime.now(timezone.utc)),
+            {"lake-commit": source},
+        )
+        for number in range(50)
+    ]
+    assert not any(wait.look().is_done for wait in waits)
+    land(inner, [2])
+    store.reset()
+    assert all(wait.look().is_done for wait in waits)
+    assert store.counts == {"read_if_changed": 50}  # a look each: here every look is due
+
+
+def test_a_run_that_was_marked_as_failed_does_not_count() -> None:
+    store = new_store()
+    land_run(store, "one", [1])
+    wait = waiter(store, LakeRun(tap=TAP, since=datetime(2026, 1, 1, tzinfo=timezone.utc)))
+    (run,) = Lake(store).tap(TAP).runs()
+    marking.mark(store, TAP, run.document, "failed", by="tests")
+    assert not wait.look().is_done
+    marking.mark(store, TAP, run.document, "complete", by="tests")
+    assert wait.look().is_done
