@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -75,7 +75,8 @@ class Progress:
 
 
 class Waiter:
-    """Looks at the sources for one wait. `sources` are by the type of their events.
+    """Looks at the sources for one wait. `sources` are by the type of their events; None for who
+    asks them otherwise, by `questions` and `take`, and has said where each event begins to count.
 
     With a `store` the table shows how the wait stands, and a waiter that is started again goes on
     where the last one was: from the same places, with what was received. For one thread.
@@ -84,17 +85,14 @@ class Waiter:
     def __init__(
         self,
         wait: Wait,
-        sources: Mapping[str, Source],
+        sources: Mapping[str, Source] | None = None,
         store: StatusStore | None = None,
         runtime: Runtime = REAL,
     ) -> None:
-        for event in wait.events:
-            if source_type(event) not in sources:
-                raise ConfigError(
-                    f"expected a source for events of type {source_type(event)!r}, found those of "
-                    f"{', '.join(sorted(sources))}"
-                )
-        self.wait, self._sources, self._store, self._runtime = wait, sources, store, runtime
+        if sources is not None:
+            _require_sources(wait.events, sources)
+        self.wait, self._sources = wait, sources or {}
+        self._store, self._runtime = store, runtime
         self._events = list(wait.events)
         self._received: dict[tuple[str, str], Arrival] = {}
         self._declared: set[tuple[str, str]] = set()
@@ -104,13 +102,35 @@ class Waiter:
     def look(self) -> Progress:
         """Ask all sources once. At the deadline, what is missing becomes missed."""
         now = self._runtime.now()
+        by_kind: dict[str, list[Question]] = defaultdict(list)
+        for question in self.questions(now):
+            by_kind[source_type(question.event)].append(question)
+        answers = [
+            pair
+            for kind, asked in by_kind.items()
+            for pair in zip(asked, self._sources[kind].look(asked), strict=True)
+        ]
+        return self.take(answers, now)
+
+    def questions(self, now: datetime) -> list[Question]:
+        """What to ask now: for those who ask the sources themselves."""
         self._begin()
-        spans = [event.span(self.wait.at, now) for event in self._events]
-        for event, span in zip(self._events, spans, strict=True):
+        asked = []
+        for event in self._events:
+            span = event.span(self.wait.at, now)
             self._declare(event, span)
-        errors = self._ask(spans)
+            is_known = (event.title, span.name) in self._received and event.frequency != "sliding"
+            if not is_known:
+                asked.append(Question(event, span))
+        return asked
+
+    def take(self, answers: Iterable[tuple[Question, Answer]], now: datetime) -> Progress:
+        """How the wait stands after these answers to the questions of this moment."""
+        errors: dict[str, SingerlakeError] = {}
+        for question, answer in answers:
+            self._take(question, answer, errors)
         is_over = self.wait.deadline is not None and now >= self.wait.deadline
-        progress = self._progress(spans, errors, is_over)
+        progress = self._progress(now, errors, is_over)
         if is_over and not progress.is_done and self._store is not None:
             for one in progress.missing:
                 self._store.miss(self.wait.name, one.span.name, one.event.title)
@@ -133,7 +153,8 @@ class Waiter:
 
     def _anchored(self, event: Awaited, row: Status | None) -> Awaited:
         if row is None or event.window is not None:
-            return self._sources[source_type(event)].anchored(event)
+            source = self._sources.get(source_type(event))
+            return event if source is None else source.anchored(event)
         kept: Awaited = msgspec.convert(row.event, type(event))
         return kept
 
@@ -149,19 +170,6 @@ class Waiter:
                 text=row.last_receive or "",
             )
         self._declared.add(key)
-
-    def _ask(self, spans: Sequence[Span]) -> dict[str, SingerlakeError]:
-        """Look for what has not come; returns the errors by the events' names."""
-        questions: dict[str, list[Question]] = defaultdict(list)
-        for event, span in zip(self._events, spans, strict=True):
-            is_known = (event.title, span.name) in self._received and event.frequency != "sliding"
-            if not is_known:
-                questions[source_type(event)].append(Question(event, span))
-        errors: dict[str, SingerlakeError] = {}
-        for kind, asked in questions.items():
-            for question, answer in zip(asked, self._sources[kind].look(asked), strict=True):
-                self._take(question, answer, errors)
-        return errors
 
     def _take(self, question: Question, answer: Answer, errors: dict[str, SingerlakeError]) -> None:
         title, window = question.event.title, question.span.name
@@ -183,11 +191,21 @@ class Waiter:
                 self._store.fail(self.wait.name, window, title, text)
 
     def _progress(
-        self, spans: Sequence[Span], errors: Mapping[str, SingerlakeError], is_over: bool
+        self, now: datetime, errors: Mapping[str, SingerlakeError], is_over: bool
     ) -> Progress:
         standings = []
-        for event, span in zip(self._events, spans, strict=True):
+        for event in self._events:
+            span = event.span(self.wait.at, now)
             arrival = self._received.get((event.title, span.name))
             state: State = "received" if arrival else "missed" if is_over else "waiting"
             standings.append(Standing(event, span, state, arrival, errors.get(event.title)))
         return Progress(tuple(standings), self.wait.need.of(len(standings)), is_over)
+
+
+def _require_sources(events: Iterable[Awaited], sources: Mapping[str, Source]) -> None:
+    for event in events:
+        if source_type(event) not in sources:
+            raise ConfigError(
+                f"expected a source for events of type {source_type(event)!r}, found those of "
+                f"{', '.join(sorted(sources))}"
+            )

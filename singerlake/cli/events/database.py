@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import click
 
 from singerlake.cli.extra import extra_module
+from singerlake.wait.status.place import VARIABLE, default_url
 
-VARIABLE = "SINGERLAKE_EVENTS_DATABASE"
 PACKAGES = frozenset({"alembic", "sqlalchemy", "psycopg"})
 """What the extra `wait` brings."""
 
@@ -44,8 +42,3 @@ def open_waits(url: str | None) -> Waits:
     """Raises `ConfigError` where the extra is missing, and what `open_database` raises."""
     opened = extra_module("wait.status.database", "wait", PACKAGES)
     return Waits(opened.open_database(url or default_url()))
-
-
-def default_url() -> str:
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return f"sqlite:///{cache / 'singerlake' / 'events.db'}"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -20,20 +22,28 @@ from singerlake.wait.source.base import Answer, Question
 SECONDS = 10.0
 """How long a broker may take for one answer."""
 
+MOST_QUESTIONS = 20_000
+"""Of which it is known how far they were read: the others begin anew."""
+
 
 class KafkaSource:
-    """Keeps a consumer for each configuration, and for each question how far it has read."""
+    """Keeps a consumer for each configuration, and for each question how far it has read.
+
+    For any thread: share it among the waits of a process.
+    """
 
     def __init__(self, runtime: Runtime = REAL, seconds: float = SECONDS) -> None:
         self._runtime, self._seconds = runtime, seconds
         self._consumers: dict[str, Consumer] = {}
-        self._read: dict[str, dict[int, int]] = {}
+        self._read: OrderedDict[str, dict[int, int]] = OrderedDict()
+        self._lock = threading.Lock()
 
     def anchored(self, event: KafkaEvent) -> Awaited:
         if event.window or event.since or event.after:
             return event
         try:
-            ends = {number: end for number, (_, end) in self._ends(event).items()}
+            with self._lock:
+                ends = {number: end for number, (_, end) in self._ends(event).items()}
         except SingerlakeError:
             return msgspec.structs.replace(event, since=self._runtime.now())
         return msgspec.structs.replace(
@@ -41,9 +51,10 @@ class KafkaSource:
         )
 
     def look(self, questions: Sequence[Question]) -> list[Answer]:
-        answers = [self._answer(one) for one in questions]
-        asked = {_key(one) for one in questions}
-        self._read = {key: places for key, places in self._read.items() if key in asked}
+        with self._lock:
+            answers = [self._answer(one) for one in questions]
+            while len(self._read) > MOST_QUESTIONS:
+                self._read.popitem(last=False)
         return answers
 
     def close(self) -> None:
@@ -64,6 +75,7 @@ class KafkaSource:
         event: KafkaEvent = question.event
         ends = self._ends(event)
         places = self._read.setdefault(_key(question), {})
+        self._read.move_to_end(_key(question))
         fresh = [number for number in ends if number not in places]
         places.update(self._starts(question, {number: ends[number] for number in fresh}))
         for number, (low, end) in ends.items():

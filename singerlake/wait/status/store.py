@@ -106,6 +106,10 @@ class StatusStore:
         """The newest last."""
         return self._rows(AWAITED.c.wait == wait if wait is not None else None, limit)
 
+    def rows_under(self, prefix: str, limit: int | None = None) -> list[Status]:
+        """Those of all waits whose names begin so, the newest last."""
+        return self._rows(AWAITED.c.wait.startswith(prefix, autoescape=True), limit)
+
     def forget(self, before: datetime) -> int:
         """Remove rows that nobody has changed since, except those still waited for."""
         is_over = or_(AWAITED.c.state != "waiting", AWAITED.c.timeout < before)
