@@ -75,7 +75,7 @@ class EventsSensor(BaseOperator):
         self.deadline = None if deadline is None else _deadline(deadline)
         self.soft_fail, self.interval, self.wait, self.own = soft_fail, interval, wait, own
         if is_known:
-            _require(self.events, self.need)
+            _require(list(self.events), self.need)
             # On the class it would also count for tasks that are mapped, whose arguments nobody
             # knows before they are on a worker.
             self.start_from_trigger = True
