@@ -76,9 +76,7 @@ class Following:
             elif isinstance(event, Failed) and event.stream:
                 failure = event
         if failure is not None and not commits:
-            raise Unavailable(
-                f"{failure.tap}/{failure.stream}: {failure.kind}: {failure.error}"
-            )
+            raise Unavailable(f"{failure.tap}/{failure.stream}: {failure.kind}: {failure.error}")
         return commits
 
     def _bookmark(self) -> Bookmark:

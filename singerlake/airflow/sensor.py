@@ -67,15 +67,15 @@ class EventsSensor(BaseOperator):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        is_known = isinstance(events, (list, tuple))
-        # Another value is the result of another task.
-        self.events: Any = _described(events) if is_known else events
+        # Another value than a list is the result of another task.
+        described = _described(events) if isinstance(events, (list, tuple)) else None
+        self.events: Any = events if described is None else described
         self.need = need if isinstance(need, Mapping) else msgspec.to_builtins(need)
         self.at, self.since = _time(at), _time(since)
         self.deadline = None if deadline is None else _deadline(deadline)
         self.soft_fail, self.interval, self.wait, self.own = soft_fail, interval, wait, own
-        if is_known:
-            _require(list(self.events), self.need)
+        if described is not None:
+            _require(described, self.need)
             # On the class it would also count for tasks that are mapped, whose arguments nobody
             # knows before they are on a worker.
             self.start_from_trigger = True

@@ -7,19 +7,18 @@ so a DAG reads what is new from its own bookmark: see `new_commits`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Hashable, Mapping, Sequence
-from itertools import islice
-from typing import Any, TypeVar
+import logging
+from collections.abc import AsyncIterator, Callable, Hashable, Sequence
+from typing import Any
+from urllib.parse import quote
 
-import structlog
 from airflow.sdk import Asset, AssetWatcher
 from airflow.sdk.execution_time.context import AssetStateStoreAccessor
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 from airflow.triggers.shared_stream import AdvanceItem, SharedStreamProducer
 
 from singerlake.airflow import settings
-from singerlake.airflow.following import Following, MOST_SECONDS, pause_after
-from singerlake.errors import SingerlakeError
+from singerlake.airflow.following import Following, pause_after
 from singerlake.lake import Bookmark
 
 BOOKMARK = "singerlake_bookmark"
@@ -28,9 +27,7 @@ BOOKMARK = "singerlake_bookmark"
 ADVANCE_SECONDS = 60.0
 """How long the bookmark is tried to be kept. Then Airflow starts the watcher anew."""
 
-Result = TypeVar("Result")
-
-_log = structlog.get_logger(__name__)
+_log = logging.getLogger(__name__)
 
 
 class CommitWatcher(BaseEventTrigger):
@@ -105,17 +102,17 @@ class _Producer(SharedStreamProducer):
 
     async def _begin(self) -> Following:
         kept = await self._state.aget(BOOKMARK)
-        follow = lambda place: Following.open(  # noqa: E731
-            settings.opened_lake(self._lake), self._tap, self._stream, place, self._interval
-        )
-        if kept is not None:
-            return await asyncio.to_thread(follow, Bookmark.parse(kept))
-        following = await asyncio.to_thread(follow, None)
-        if not self._from_start:
+        following = await asyncio.to_thread(self._follow, kept)
+        if kept is None and not self._from_start:
             # Kept before the first look: what is committed after a crash has to ring.
             place = await asyncio.to_thread(following.skip)
             await self._state.aset(BOOKMARK, place.to_json())
         return following
+
+    def _follow(self, kept: object) -> Following:
+        place = None if kept is None else Bookmark.parse(kept)
+        lake = settings.opened_lake(self._lake)
+        return Following.open(lake, self._tap, self._stream, place, self._interval)
 
     async def _patiently(self, work: Callable[[], Any]) -> Any:
         """Until it works: a lake or a database that is away ends no watcher."""
@@ -129,11 +126,12 @@ class _Producer(SharedStreamProducer):
                 failures += 1
                 pause = pause_after(failures, self._interval)
                 _log.warning(
-                    "a watcher of commits goes on later",
-                    tap=self._tap,
-                    stream=self._stream,
-                    seconds=pause,
-                    error=f"{type(error).__name__}: {error}",
+                    "the watcher of %s/%s goes on in %g seconds (%s: %s)",
+                    self._tap,
+                    self._stream,
+                    pause,
+                    type(error).__name__,
+                    error,
                 )
                 await asyncio.sleep(pause)
 
@@ -169,6 +167,4 @@ def commits_of(
 
 
 def _uri(tap: str, stream: str) -> str:
-    from urllib.parse import quote
-
     return f"x-singerlake://{quote(tap, safe='')}/{quote(stream, safe='')}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 from urllib.parse import unquote
@@ -30,16 +31,23 @@ def receiver(inbox: Inbox, limits: Limits = DEFAULTS, prefix: str = PREFIX) -> A
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         name = _name(scope, prefix)
-        body = _parsed(await read_body(scope, receive, limits))
-        post_id, time = _id(scope, body), _time(body)
-        try:
-            is_new = await workers.run(lambda: inbox.take(name, body, post_id, time))
-        except ConfigError as error:
-            raise Problem(400, "BadEvent", str(error)) from None
-        state = "received" if is_new else "repeat"
-        await send_json(send, {"event": name, "state": state}, 201 if is_new else 200)
+        data = await read_body(scope, receive, limits)
+        status, answer = await workers.run(lambda: take(inbox, name, scope["headers"], data))
+        await send_json(send, answer, status)
 
     return app
+
+
+def take(
+    inbox: Inbox, name: str, headers: Iterable[tuple[bytes, bytes]], data: bytes
+) -> tuple[int, dict[str, str]]:
+    """Keep a post; returns the status and the JSON of its answer. Raises `Problem`."""
+    body = _parsed(data)
+    try:
+        is_new = inbox.take(name, body, _id(headers, body), _time(body))
+    except ConfigError as error:
+        raise Problem(400, "BadEvent", str(error)) from None
+    return 201 if is_new else 200, {"event": name, "state": "received" if is_new else "repeat"}
 
 
 def _name(scope: Scope, prefix: str) -> str:
@@ -74,8 +82,8 @@ def _no_number(text: str) -> float:
     raise ValueError(f"JSON has no {text}")
 
 
-def _id(scope: Scope, body: dict[str, Any]) -> str | None:
-    for name, value in scope["headers"]:
+def _id(headers: Iterable[tuple[bytes, bytes]], body: dict[str, Any]) -> str | None:
+    for name, value in headers:
         if name in ID_HEADERS:
             return str(value.decode("latin-1").strip()) or None
     found = body.get("id")

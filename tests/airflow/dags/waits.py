@@ -65,7 +65,14 @@ with DAG("any_of", schedule=None):
 with DAG("mapped", schedule=None):
     EventsSensor.partial(task_id="waits", deadline=LATE, **QUICK).expand(
         events=[
-            [{"type": "lake-commit", "tap": TAP, "stream": STREAM, "window": {"kind": "calendar", "frequency": "D"}}],
+            [
+                {
+                    "type": "lake-commit",
+                    "tap": TAP,
+                    "stream": STREAM,
+                    "window": {"kind": "calendar", "frequency": "D"},
+                }
+            ],
             [{"type": "http", "post": "never"}],
         ]
     )
