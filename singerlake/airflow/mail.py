@@ -45,10 +45,6 @@ class StatusNotifier(SmtpNotifier):
 def content(context: Any, task_ids: list[str] | None = None) -> str:
     """HTML, escaped. Raises `Unavailable`."""
     run = context["dag_run"]
-    return page.table(
-        [
-            row
-            for task_id in task_ids or [None]
-            for row in table.rows_of_run(run.dag_id, run.run_id, task_id)
-        ]
-    )
+    wanted: list[str | None] = [*task_ids] if task_ids else [None]
+    found = [table.rows_of_run(run.dag_id, run.run_id, task_id) for task_id in wanted]
+    return page.table([row for rows in found for row in rows])

@@ -4,8 +4,15 @@ from datetime import timedelta
 
 from airflow.sdk import DAG, task
 
-from singerlake.airflow import EventsSensor, wait_for
+from singerlake.airflow import (
+    EventsSensor,
+    MarkEventOperator,
+    StatusEmailOperator,
+    StatusNotifier,
+    wait_for,
+)
 from singerlake.wait import ANY, HttpEvent, LakeCommit, LakeRun, Need, Window
+from singerlake.wait.event import to_json
 
 TAP, STREAM = "tap-test--tests", "orders"
 DAY = Window("D")
@@ -65,15 +72,8 @@ with DAG("any_of", schedule=None):
 with DAG("mapped", schedule=None):
     EventsSensor.partial(task_id="waits", deadline=LATE, **QUICK).expand(
         events=[
-            [
-                {
-                    "type": "lake-commit",
-                    "tap": TAP,
-                    "stream": STREAM,
-                    "window": {"kind": "calendar", "frequency": "D"},
-                }
-            ],
-            [{"type": "http", "post": "never"}],
+            to_json([LakeCommit(tap=TAP, stream=STREAM, window=DAY)]),
+            to_json([HttpEvent(post="never")]),
         ]
     )
 
@@ -91,3 +91,19 @@ with DAG("many", schedule=None):
         return "works"
 
     works()
+
+with DAG("marks", schedule=None):
+    for how in ({}, {"http_conn_id": "receiver"}):
+        name = "by-http" if how else "by-database"
+        marked = MarkEventOperator(task_id=f"marks_{name}", event=name, **how)
+        marked >> EventsSensor(task_id=name, events=[HttpEvent(post=name)], **QUICK)
+
+with DAG("mails", schedule=None):
+    waits = EventsSensor(
+        task_id="waits",
+        events=[HttpEvent(post="never", name="<script>alert(1)</script> {{ 7 * 7 }}")],
+        deadline=timedelta(seconds=2),
+        on_failure_callback=StatusNotifier(to="callback@example.com"),
+        **QUICK,
+    )
+    waits >> StatusEmailOperator(task_id="mails", to="task@example.com", trigger_rule="all_done")
