@@ -6,7 +6,7 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -207,7 +207,10 @@ def _arrival(event: KafkaEvent, message: Message) -> Arrival:
 
 
 def _is_since(arrival: Arrival, event: KafkaEvent) -> bool:
-    return event.since is None or arrival.time >= event.since
+    """Messages have times of whole milliseconds: one that came in the same counts."""
+    if event.since is None:
+        return True
+    return arrival.time >= event.since - timedelta(microseconds=event.since.microsecond % 1000)
 
 
 def _body(message: Message) -> Any:

@@ -1,5 +1,6 @@
 """DAGs that wait, for the tests. What is awaited comes in each run's configuration."""
 
+import os
 from datetime import timedelta
 
 from airflow.sdk import DAG, task
@@ -11,7 +12,7 @@ from singerlake.airflow import (
     StatusNotifier,
     wait_for,
 )
-from singerlake.wait import ANY, HttpEvent, LakeCommit, LakeRun, Need, Window
+from singerlake.wait import ANY, HttpEvent, KafkaEvent, LakeCommit, LakeRun, Need, Window
 from singerlake.wait.event import to_json
 
 TAP, STREAM = "tap-test--tests", "orders"
@@ -26,6 +27,12 @@ with DAG("one_sensor", schedule=None):
             LakeRun(tap=TAP, streams=("{{ dag_run.conf['stream'] }}",)),
             LakeCommit(tap=TAP, stream=STREAM, window=DAY),
             HttpEvent(post="{{ dag_run.conf['post'] }}", name="partner"),
+            KafkaEvent(
+                topic="{{ dag_run.conf['topic'] }}",
+                config={"bootstrap.servers": "{{ dag_run.conf['kafka'] }}"},
+                match={"country": "DE"},
+                name="message",
+            ),
         ],
         at="{{ dag_run.run_after.isoformat() }}",
         deadline="{{ dag_run.conf['deadline'] }}",
@@ -93,10 +100,18 @@ with DAG("many", schedule=None):
     works()
 
 with DAG("marks", schedule=None):
-    for how in ({}, {"http_conn_id": "receiver"}):
-        name = "by-http" if how else "by-database"
+    KAFKA = {"bootstrap.servers": os.environ.get("KAFKA", "")}
+    for name, how, awaited in (
+        ("by-database", {}, HttpEvent(post="by-database")),
+        ("by-http", {"http_conn_id": "receiver"}, HttpEvent(post="by-http")),
+        (
+            "by-kafka",
+            {"kafka_topic": "marks", "kafka_config": KAFKA},
+            KafkaEvent(topic="marks", config=KAFKA, match={"event": "by-kafka"}),
+        ),
+    ):
         marked = MarkEventOperator(task_id=f"marks_{name}", event=name, **how)
-        marked >> EventsSensor(task_id=name, events=[HttpEvent(post=name)], **QUICK)
+        marked >> EventsSensor(task_id=name, events=[awaited], deadline=LATE * 6, **QUICK)
 
 with DAG("mails", schedule=None):
     waits = EventsSensor(
