@@ -105,3 +105,8 @@ def test_a_message_of_the_same_millisecond_counts(broker: Kafka) -> None:
         assert waiting.look().is_done
     finally:
         waiting.close()
+    later = waiter(event(broker, "millisecond", since=since))
+    try:
+        assert later.look().is_done
+    finally:
+        later.close()

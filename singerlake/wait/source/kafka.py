@@ -116,7 +116,7 @@ class KafkaSource:
         if event.after is not None:
             # A partition that was added later is read from its beginning.
             return {number: event.after.get(str(number), 0) for number in ends}
-        start = max(filter(None, (event.since, question.span.start)))
+        start = _floor(max(filter(None, (event.since, question.span.start))))
         if start == ALWAYS.start or not ends:
             return dict.fromkeys(ends, 0)
         ms = int(start.timestamp() * 1000)
@@ -207,10 +207,12 @@ def _arrival(event: KafkaEvent, message: Message) -> Arrival:
 
 
 def _is_since(arrival: Arrival, event: KafkaEvent) -> bool:
+    return event.since is None or arrival.time >= _floor(event.since)
+
+
+def _floor(moment: datetime) -> datetime:
     """Messages have times of whole milliseconds: one that came in the same counts."""
-    if event.since is None:
-        return True
-    return arrival.time >= event.since - timedelta(microseconds=event.since.microsecond % 1000)
+    return moment - timedelta(microseconds=moment.microsecond % 1000)
 
 
 def _body(message: Message) -> Any:
