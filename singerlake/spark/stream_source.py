@@ -100,7 +100,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         new = self._increment(start, end)
         chosen = new.within(Selection(start=options.start, end=options.end))
         files = [file for file in new.files(chosen) if self._is_chosen(file, new.snapshot)]
-        parallelism = read_options.parallelism(options)
+        parallelism = read_options.parallelism(options.min_partitions)
         return plan.pack(
             files,
             chosen,
