@@ -235,6 +235,15 @@ def test_control_a_query_that_follows_the_ends_alone_is_seen(
     assert duplicates(read_while_a_manifest_comes_and_goes(root)) == 2
 
 
+def test_a_name_that_no_column_can_hold_hides_no_other(root: Path) -> None:
+    land(open_store(root), [1, 2], "half \ud800")
+    for name in ("commits", "files"):
+        query = Query(root, name)
+        assert "half ?" in {row["stream"] for row in query.batch()}
+        assert query.batch() == []
+        assert len(table(root, name)) == len(query.rows) == 6
+
+
 Step = Callable[[Store], object]
 
 STEPS: dict[str, Step] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
@@ -103,7 +104,21 @@ def batches(
         for row in _rows(lake, options, part)
     )
     while some := list(islice(found, ROWS)):
-        yield pa.RecordBatch.from_pylist(some, schema=arrow)
+        try:
+            yield pa.RecordBatch.from_pylist(some, schema=arrow)
+        except UnicodeEncodeError:  # rare, so that not every row is copied
+            yield pa.RecordBatch.from_pylist(_in_utf8(some), schema=arrow)
+
+
+def _in_utf8(value: Any) -> Any:
+    """Names may hold halves of surrogate pairs, and columns cannot: they get a question mark."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, list):
+        return [_in_utf8(one) for one in value]
+    if isinstance(value, dict):
+        return {key: _in_utf8(one) for key, one in value.items()}
+    return value
 
 
 def _rows(lake: Lake, options: TableOptions, part: Part) -> Iterator[Row]:
