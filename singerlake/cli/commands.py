@@ -20,6 +20,7 @@ COMMANDS = {
     "du": "Show what each stream takes up.",
     "find": "Find the files of a stream, a time, a run.",
     "help": "Explain a command, or a topic.",
+    "index": "Find files by tap, stream, time and run.",
     "land": "Start a tap, and land what it sends.",
     "log": "Show what was committed, newest last.",
     "ls": "List taps and streams.",
