@@ -1,4 +1,4 @@
-"""`--index`: the index that a command asks, where there is one."""
+"""`--index` of commands that ask an index where there is one, and the lake otherwise."""
 
 from __future__ import annotations
 
@@ -6,45 +6,35 @@ from typing import TYPE_CHECKING
 
 import click
 
+from singerlake.cli.index.place import VARIABLE
 from singerlake.errors import ConfigError
 from singerlake.lake import Lake
 
 if TYPE_CHECKING:
     from singerlake.index import Storage
 
-VARIABLE = "SINGERLAKE_INDEX"
+DEFAULT = "default"
 
 index_option = click.option(
     "--index",
     envvar=VARIABLE,
     metavar="URL",
-    help="Ask this index: sqlite:///FILE, postgresql://HOST/DATABASE or dynamodb://TABLE. Also "
-    f"from ${VARIABLE}.",
+    help="Ask this index: sqlite:///FILE, postgresql://HOST/DATABASE or dynamodb://TABLE, or "
+    f"`{DEFAULT}` for the one in your cache. Also from ${VARIABLE}.",
 )
 
 
 def opened(url: str, lake: Lake) -> Storage:
     """The index of the lake. Raises `ConfigError` where it is that of another, or none."""
-    storage = _open(url)
-    if storage.lake_id != lake.lake_id():
-        raise ConfigError(
-            f"{storage.url}: expected the index of {lake.store.url}, found that of "
-            f"{'no lake yet' if storage.lake_id is None else 'another lake'}; `singerlake index "
-            "rebuild` makes one"
-        )
-    return storage
+    from singerlake.index.open import default_url, open_index
 
-
-def _open(url: str) -> Storage:
-    """Raises `ConfigError` where a package is missing that this kind of index needs."""
-    from singerlake.index import open_index
-
-    try:
-        return open_index(url, create=False)
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] == "singerlake":
-            raise
-        raise ConfigError(
-            f"{url.partition('://')[0]}:// needs {error.name}, which is missing: pip install "
-            '"singerlake[index]"'
-        ) from error
+    lake_id = lake.lake_id()
+    storage = open_index(default_url(lake_id) if url == DEFAULT else url, create=False)
+    if (known := storage.lake_id) == lake_id:
+        return storage
+    storage.close()
+    found = "no lake yet" if known is None else "another lake"
+    raise ConfigError(
+        f"{storage.url}: expected the index of {lake.store.url}, found that of {found}; "
+        "`singerlake index rebuild` makes one"
+    )

@@ -35,12 +35,8 @@ def url_of(root: Path) -> str:
 
 def indexed(root: Path) -> str:
     """The address of an index of the lake as it is now."""
-
-    def fail(event: Any) -> None:
-        assert event.stream == "damaged", event
-
     with closing(open_index(url_of(root))) as storage:
-        rebuild_index(storage, open_on(open_store(root)), fail)
+        rebuild_index(storage, open_on(open_store(root)), lambda event: pytest.fail(event.error))
     return url_of(root)
 
 
@@ -192,6 +188,16 @@ def test_the_index_of_another_lake_does_not_answer(root: Path, tmp_path: Path) -
     assert "singerlake index rebuild" in failed(root, "--index", missing)
     assert not (tmp_path / "none.db").exists()
     assert "expected an index such as" in failed(root, "--index", "redis://here")
+
+
+def test_the_index_in_the_cache_is_asked_by_its_name(root: Path, tmp_path: Path) -> None:
+    cache = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    asked = ("find", root, TAP, "orders")
+    missing = run(*asked, "--index", "default", **cache)
+    assert missing.exit_code == 2
+    assert "there is no index at" in missing.stderr
+    said("index", "rebuild", root, **cache)
+    assert said(*asked, "--index", "default", **cache) == said(*asked)
 
 
 def test_a_stream_that_cannot_be_read_hides_no_other(root: Path) -> None:
