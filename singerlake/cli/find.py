@@ -71,7 +71,7 @@ def find(
     limit: int | None,
     index: str | None,
 ) -> None:
-    """Find the files that hold a stream, at a time, or of a run.
+    """Find the files of a stream, a time, a run.
 
     TAP and STREAM are names, or patterns with *, ? and […]. Times are those of extraction, in UTC:
     2026-03-01, 2026-03-01T08:00, or `..` for an open end. A file is found if its time touches the
