@@ -194,6 +194,8 @@ class Reading:
     last_sequence: int
     holders: dict[int, str]
     digits: dict[int, str]
+    lost: dict[int, str]
+    """The digits of files that are gone, as far as the gaps have them."""
 
     def require(self, keys: StreamKeys, place: Place) -> None:
         """Raises `Violation` where a consumer that has read all is elsewhere."""
@@ -215,6 +217,8 @@ class Reading:
         at = place.bookmark.sequence
         if at > self.last_sequence:
             return True
+        if at in self.lost:
+            return place.digits[at] not in (LOST, self.lost[at])
         return at in self.digits and self.digits[at] != place.digits[at]
 
 
@@ -241,4 +245,5 @@ def read(store: Store, keys: StreamKeys) -> Reading | None:
     except SingerlakeError:
         return None
     held = _held(tuple(files), 1, manifest.last_sequence)
-    return Reading(manifest.log_id, manifest.last_sequence, held, digits)
+    lost = {gap.last_sequence: gap.check for gap in manifest.gaps if gap.check}
+    return Reading(manifest.log_id, manifest.last_sequence, held, digits, lost)
