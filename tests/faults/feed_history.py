@@ -10,7 +10,7 @@ import contextlib
 from unittest import mock
 
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from singerlake.format import manifest as manifests
 from singerlake.format import run_log
@@ -120,9 +120,16 @@ class FeedHistory(RuleBasedStateMachine):
 
     # The lake
 
-    @rule(keys=KEYS, count=st.integers(1, 2))
-    def commit(self, keys: StreamKeys, count: int) -> None:
-        self.stage.commit(keys, count)
+    @initialize(commits=st.sampled_from([0, 2, 3, 5]))
+    def begin(self, commits: int) -> None:
+        """Most histories are about a log that is there."""
+        for _ in range(commits):
+            self.stage.commit(EVERY[0], 1)
+
+    @rule(keys=KEYS, commits=st.integers(1, 3))
+    def commit(self, keys: StreamKeys, commits: int) -> None:
+        for _ in range(commits):
+            self.stage.commit(keys, 1)
 
     @rule(keys=KEYS, count=st.integers(1, 3))
     def commit_several_files(self, keys: StreamKeys, count: int) -> None:
