@@ -118,13 +118,20 @@ class FeedHistory(RuleBasedStateMachine):
         self.consumer.places.pop((keys.tap_id, keys.stream), None)
         self._start()
 
+    @rule(tap=st.sampled_from(TAPS))
+    def begin_the_runs_anew(self, tap: str) -> None:
+        self.consumer.places.pop((tap, ""), None)
+        self._start()
+
     # The lake
 
     @initialize(commits=st.sampled_from([0, 2, 3, 5]))
     def begin(self, commits: int) -> None:
-        """Most histories are about a log that is there."""
+        """Most histories are about logs that are there."""
         for _ in range(commits):
             self.stage.commit(EVERY[0], 1)
+        for _ in range(commits // 2):
+            self.stage.run(EVERY[0])
 
     @rule(keys=KEYS, commits=st.integers(1, 3))
     def commit(self, keys: StreamKeys, commits: int) -> None:
@@ -182,6 +189,13 @@ class FeedHistory(RuleBasedStateMachine):
         keys = self.stage.restore(which)
         for _ in range(commits):
             self.stage.commit(keys, 1)
+
+    @precondition(lambda self: self.stage.saved_runs)
+    @rule(which=WHICH, runs=st.integers(0, 3))
+    def put_an_older_run_log_back(self, which: int, runs: int) -> None:
+        tap = self.stage.restore_runs(which)
+        for _ in range(runs):
+            self.stage.run(StreamKeys(tap, STREAMS[0]))
 
     @rule(keys=KEYS, which=WHICH)
     def lose_a_file_and_rebuild(self, keys: StreamKeys, which: int) -> None:

@@ -12,9 +12,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from singerlake.format.run_log import Row
 from singerlake.lake.feed import history, position
 from singerlake.lake.feed.event import Event
 from singerlake.lake.feed.feed import Feed
+from singerlake.lake.feed.run_end import EndedRuns
+from singerlake.lake.runs import log as run_logs
 from tests.faults.feed_history import FeedHistory
 from tests.faults.result import Line
 from tests.faults.scale import scaled
@@ -73,6 +76,15 @@ def no_look_at_the_bookmark() -> contextlib.AbstractContextManager[Any]:
     return mock.patch.object(position, "_require_same_file")
 
 
+def no_look_at_the_run() -> contextlib.AbstractContextManager[Any]:
+    """A feed that goes on from the number of a run, whichever run has it now."""
+
+    def rows(self: EndedRuns) -> Iterator[Row]:
+        return run_logs.rows(self._store, self._keys, self.log, self._read.sequence)
+
+    return mock.patch.object(EndedRuns, "rows", rows)
+
+
 def gaps_dropped() -> contextlib.AbstractContextManager[Any]:
     """A feed that passes over numbers without a file."""
     return mock.patch.object(history, "_missing", return_value=())
@@ -99,6 +111,7 @@ CONTROLS: dict[Broken, set[str]] = {
     no_revisions: {"WRONG"},
     # Once it has gone on, the bookmark is right again, and what is behind it is not.
     no_look_at_the_bookmark: {"MISLED", "WRONG"},
+    no_look_at_the_run: {"MISLED"},
 }
 """With what each shows as: not just any error."""
 
