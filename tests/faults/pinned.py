@@ -36,15 +36,18 @@ def pin(store: Store, name: str, streams: Iterable[StreamKeys]) -> Pinned | None
     """The lake as it is now; None where it is damaged, and cannot be pinned or read."""
     try:
         pins.create(store, name)
-        return Pinned(name, {keys: _records(store, keys) for keys in streams})
+        return Pinned(name, {keys: _held(store, keys) for keys in streams})
     except DamageError:
         return None
 
 
-def _records(store: Store, keys: StreamKeys, extent: Extent | None = None) -> list[int]:
+def _held(store: Store, keys: StreamKeys) -> list[int]:
     try:
-        taken = snapshot.take(store, keys)
+        return _records(store, keys, Extent())
     except (UnknownStream, UnknownTap):
         return []
-    selection = covered(taken, extent or Extent()).selection
-    return [record["id"] for record in taken.records(selection)]
+
+
+def _records(store: Store, keys: StreamKeys, extent: Extent) -> list[int]:
+    taken = snapshot.take(store, keys)
+    return [record["id"] for record in taken.records(covered(taken, extent).selection)]
