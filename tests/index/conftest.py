@@ -13,6 +13,7 @@ import pytest
 
 from singerlake.index.open import open_index
 from singerlake.index.storage.base import Storage
+from tests.servers import S3Server
 
 _numbers = itertools.count()
 
@@ -31,7 +32,7 @@ def postgresql() -> Iterator[str]:
             running.cleanup()
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", "postgresql", "dynamodb"])
 def index_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """An empty index of each kind."""
     return new_url(request, str(request.param), tmp_path)
@@ -46,7 +47,14 @@ def new_url(request: pytest.FixtureRequest, kind: str, folder: Path) -> str:
         with psycopg.connect(base, autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name}")  # type: ignore[call-overload]
         return base.replace("/postgres?", f"/{name}?")
-    raise AssertionError(kind)
+    server: S3Server = request.getfixturevalue("moto_server")
+    for name, value in (
+        ("AWS_ACCESS_KEY_ID", server.key),
+        ("AWS_SECRET_ACCESS_KEY", server.secret),
+    ):
+        request.getfixturevalue("monkeypatch").setenv(name, value)
+    table = f"index-{next(_numbers)}"
+    return f"dynamodb://{table}?region=us-east-1&endpoint_url={server.endpoint}"
 
 
 @pytest.fixture
@@ -70,4 +78,5 @@ def storage(reopen: Callable[[], Storage]) -> Storage:
 @pytest.fixture
 def questions(index_url: str) -> int:
     """How many random questions a test asks."""
-    return 150 if index_url.startswith("sqlite") else 40
+    kind = index_url.partition(":")[0]
+    return {"sqlite": 150, "postgresql": 40, "dynamodb": 8}[kind]
