@@ -18,7 +18,7 @@ from singerlake.cli.options import command
 from singerlake.cli.progress import counted, progress
 from singerlake.cli.root import Root, root_arguments
 from singerlake.cli.selection import chosen
-from singerlake.errors import ConfigError
+from singerlake.errors import ConfigError, StaleSnapshot
 from singerlake.lake import Lake, Stream
 from singerlake.lake.parallel import in_parallel
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from singerlake.index import Entry, Query, Storage
 
 PATTERN = frozenset("*?[")
+
+ATTEMPTS = 3
 
 PAGE = 1000
 """Entries that an index is asked for at once."""
@@ -177,11 +179,18 @@ def _of_lake(lake: Lake, query: Query, latest: bool, failures: Failures) -> Iter
 
     lake_id = lake.lake_id()
 
-    def found_in(stream: Stream) -> list[Entry]:
-        with failures.collected(stream.tap_id, stream.name):
-            entries = entries_in(stream, lake_id)
-            found = filter(partial(matches, query), entries)
+    def found_in(stream: Stream, attempts: int = ATTEMPTS) -> list[Entry]:
+        try:
+            found = filter(partial(matches, query), entries_in(stream, lake_id))
             return list(_newest(found) if latest else found)
+        except StaleSnapshot:  # a vacuum and a purge have overtaken this
+            if attempts == 1:
+                raise
+            return found_in(stream, attempts - 1)
+
+    def found_or_failed(stream: Stream) -> list[Entry]:
+        with failures.collected(stream.tap_id, stream.name):
+            return found_in(stream)
         return []
 
     def unread(tap: str, stream: str, error: Exception) -> None:
@@ -190,7 +199,7 @@ def _of_lake(lake: Lake, query: Query, latest: bool, failures: Failures) -> Iter
 
     with progress("reading logs") as bar:
         streams = list(covered(lake, query, unread))
-        answers = counted(in_parallel(found_in, streams), len(streams), bar)
+        answers = counted(in_parallel(found_or_failed, streams), len(streams), bar)
         return sorted(chain.from_iterable(answers), key=position)
 
 

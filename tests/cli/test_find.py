@@ -23,7 +23,8 @@ from singerlake.lake import open_on
 from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
 from singerlake.store import open_store
 from tests.cli.lake import EVIL, EVIL_TAP, TAP, contents, folder, manifest, run, said
-from tests.lake.landing import PATIENT, record_line, schema_line
+from tests.lake.landing import KEYS, PATIENT, land_each, record_line, schema_line
+from tests.lake.merging import OPTIONS, overtake
 from tests.test_imports import loaded_by
 
 FORBIDDEN = re.compile(r"\b(what|where|work_id)\b", re.IGNORECASE)
@@ -206,6 +207,24 @@ def test_a_stream_that_cannot_be_read_hides_no_other(root: Path) -> None:
     assert found.exit_code == 3
     assert "manifest" in found.stderr
     assert {json.loads(line)["stream"] for line in found.stdout.splitlines()} >= {"damaged"}
+
+
+def test_a_stream_without_a_manifest_is_said(root: Path) -> None:
+    manifest(root).unlink()
+    found = run("find", root, TAP, "orders")
+    assert (found.exit_code, found.stdout) == (3, "")
+    assert "singerlake rebuild" in found.stderr
+
+
+def test_a_vacuum_and_a_purge_beside_it_are_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_store(tmp_path)
+    land_each(store, [1, 2, 3])
+    vacuum(store, KEYS, OPTIONS)
+    taken = overtake(monkeypatch, store, times=2)
+    assert len(rows(tmp_path, KEYS.tap_id, KEYS.stream)) == 3 + 2 * 10
+    assert len(taken) == 3
 
 
 def test_it_changes_nothing(source: Source, root: Path) -> None:

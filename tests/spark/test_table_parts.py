@@ -20,13 +20,14 @@ from hypothesis import strategies as st
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from singerlake import rebuild
-from singerlake.errors import MissingManifest, StaleBookmark
+from singerlake.errors import MissingManifest, StaleBookmark, StaleSnapshot
 from singerlake.format import manifest as manifests
 from singerlake.format.keys import StreamKeys
 from singerlake.lake import log, open_on
 from singerlake.lake.feed.event import Committed, RunEnded
 from singerlake.lake.runs import marking
 from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
+from singerlake.spark.tables import part
 from singerlake.spark.tables import stream as table_stream
 from singerlake.spark.tables.columns import TABLES
 from singerlake.spark.tables.options import parse
@@ -35,7 +36,7 @@ from singerlake.spark.tables.stream import TableStreamReader
 from singerlake.store import Store, open_store
 from tests.lake.landing import KEYS, PATIENT, STREAM, TAP, land, land_each, options
 from tests.lake.landing import schema_line as schema_of
-from tests.lake.merging import OPTIONS, purge_at_once
+from tests.lake.merging import OPTIONS, overtake, purge_at_once
 from tests.lake.running import Running, land_run
 
 Row = dict[str, Any]
@@ -73,14 +74,14 @@ class Query:
     def between(self, start: Row, end: Row) -> list[Row]:
         reader = self.reader()
         parts = reader.partitions(start, end)
-        return [row for part in parts for batch in reader.read(part) for row in batch.to_pylist()]
+        return [row for one in parts for batch in reader.read(one) for row in batch.to_pylist()]
 
 
 def table(root: Path, name: str, **given: str) -> list[Row]:
     """The table as a batch."""
     reader = TableReader(parse({"path": str(root), "table": name, **given}), TABLES[name])
     parts = reader.partitions()
-    return [row for part in parts for batch in reader.read(part) for row in batch.to_pylist()]
+    return [row for one in parts for batch in reader.read(one) for row in batch.to_pylist()]
 
 
 def without(rows: list[Row], *columns: str) -> list[Row]:
@@ -242,6 +243,29 @@ def test_a_name_that_no_column_can_hold_hides_no_other(root: Path) -> None:
         assert "half ?" in {row["stream"] for row in query.batch()}
         assert query.batch() == []
         assert len(table(root, name)) == len(query.rows) == 6
+
+
+def test_a_reader_whom_a_purge_overtakes_goes_on(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_store(root)
+    land_each(store, [5, 6])
+    vacuum(store, KEYS, OPTIONS)
+    whole = table(root, "commits", tap=TAP)
+    taken = overtake(monkeypatch, store, times=2)
+    assert table(root, "commits", tap=TAP) == whole
+    assert len(taken) == 3
+
+
+def test_control_a_reader_that_does_not_go_on_is_seen(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_store(root)
+    vacuum(store, KEYS, OPTIONS)
+    monkeypatch.setattr(part, "ATTEMPTS", 1)
+    overtake(monkeypatch, store, times=1)
+    with pytest.raises(StaleSnapshot):
+        table(root, "commits", tap=TAP)
 
 
 Step = Callable[[Store], object]

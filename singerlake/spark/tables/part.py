@@ -11,10 +11,13 @@ import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
 
-from singerlake.lake import Lake, Run
+from singerlake.errors import StaleSnapshot
+from singerlake.lake import Lake, Run, Stream
 from singerlake.lake.feed import run_end
 from singerlake.lake.feed.bookmark import Bookmark
 from singerlake.lake.feed.cursor import Cursor
+from singerlake.lake.feed.event import Event
+from singerlake.lake.feed.feed import ATTEMPTS
 from singerlake.lake.runs.run import of_row
 from singerlake.spark.files import arrow_schema
 from singerlake.spark.options import parallelism
@@ -124,8 +127,22 @@ def _in_utf8(value: Any) -> Any:
 def _rows(lake: Lake, options: TableOptions, part: Part) -> Iterator[Row]:
     if options.table == "runs":
         return rows.runs(_runs(lake, options, part))
-    stream = lake.stream(part.tap, part.stream)
-    return rows.OF_EVENTS[options.table](stream.increment(part.since, part.until).events())
+    return rows.OF_EVENTS[options.table](_events(lake.stream(part.tap, part.stream), part))
+
+
+def _events(stream: Stream, part: Part) -> Iterator[Event]:
+    """What was committed. Where a vacuum and a purge overtake this, a new snapshot has the rest."""
+    since = part.since
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            for event in stream.increment(since, part.until).events():
+                yield event
+                since = event.bookmark
+        except StaleSnapshot:
+            if attempt == ATTEMPTS:
+                raise
+        else:
+            return
 
 
 def _runs(lake: Lake, options: TableOptions, part: Part) -> Iterable[Run]:
