@@ -13,6 +13,7 @@ import click
 from singerlake.cli.console import complain
 from singerlake.cli.failures import Failures
 from singerlake.cli.find_output import FORMS, TABLE_ROWS, Form, print_found
+from singerlake.cli.find_pages import entries_of
 from singerlake.cli.index_option import index_option, opened
 from singerlake.cli.options import command
 from singerlake.cli.progress import counted, progress
@@ -28,9 +29,7 @@ if TYPE_CHECKING:
 PATTERN = frozenset("*?[")
 
 ATTEMPTS = 3
-
-PAGE = 1000
-"""Entries that an index is asked for at once."""
+"""How often a stream is read that a vacuum and a purge overtake."""
 
 
 @command()
@@ -154,12 +153,9 @@ def _of_index(storage: Storage, query: Query, latest: bool) -> Iterator[Entry]:
         newest = (storage.latest(*name) for name in named)
         yield from sorted((entry for entry in newest if entry is not None), key=position)
     elif latest:
-        yield from _newest(_of_index(storage, query, latest=False))
+        yield from _newest(entries_of(storage, query))
     else:
-        after = None
-        while page := storage.page(query, after, PAGE):
-            yield from page
-            after = position(page[-1])
+        yield from entries_of(storage, query)
 
 
 def _names_of(query: Query) -> Query:
