@@ -27,6 +27,7 @@ from singerlake.lake import log, open_on
 from singerlake.lake.feed.event import Committed, RunEnded
 from singerlake.lake.runs import marking
 from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
+from singerlake.runtime import Runtime
 from singerlake.spark.tables import part
 from singerlake.spark.tables import stream as table_stream
 from singerlake.spark.tables.columns import TABLES
@@ -234,6 +235,24 @@ def test_control_a_query_that_follows_the_ends_alone_is_seen(
 ) -> None:
     monkeypatch.setattr(table_stream, "_after", lambda read, ends: dict(ends))
     assert duplicates(read_while_a_manifest_comes_and_goes(root)) == 2
+
+
+def test_a_query_that_goes_on_asks_now_and_then(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark asks all the time."""
+    seconds = 0.0
+    monkeypatch.setattr(Runtime, "monotonic", lambda self: seconds)
+    query = Query(root, "commits")
+    reader, limit = query.reader(), ReadAllAvailable()
+    start = reader.latestOffset(reader.initialOffset(), limit)
+    land(open_store(root), [9])
+    seconds = 4.0  # a document is asked for every five seconds
+    assert reader.latestOffset(start, limit) is start
+    seconds = 100.0
+    end = reader.latestOffset(start, limit)
+    [row] = query.between(start, end)
+    assert (row["stream"], row["last_sequence"]) == (STREAM, 5)
 
 
 def test_a_name_that_no_column_can_hold_hides_no_other(root: Path) -> None:

@@ -24,8 +24,12 @@ from singerlake.lake.feed.bookmark import Bookmark
 from singerlake.lake.feed.cursor import Cursor, StreamKey
 from singerlake.lake.feed.ends import Ends
 from singerlake.lake.feed.follower import Follower
+from singerlake.runtime import REAL
 from singerlake.spark.tables import part
 from singerlake.spark.tables.options import TableOptions
+
+REST = 1.0
+"""Seconds for which an end counts: Spark asks a hundred times a second."""
 
 Offset = dict[str, Any]
 Name = TypeVar("Name", str, StreamKey)
@@ -38,9 +42,11 @@ class TableStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._options, self._schema = options, schema
         self._ends: Ends | None = None
         self._target: Cursor | None = None
+        self._last: tuple[float, Cursor] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_ends": None}
+        """Tasks need none of the driver's positions."""
+        return {**self.__dict__, "_ends": None, "_target": None, "_last": None}
 
     def initialOffset(self) -> Offset:  # noqa: N802
         self._options.existing_lake()
@@ -69,14 +75,17 @@ class TableStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return part.batches(self._options, self._schema, partition)
 
     def _end(self) -> Cursor:
-        """Where everything ends now. Asked all the time, and requests only what is due."""
-        options = self._options
+        """Where everything ends now, or ended a moment ago."""
+        options, now = self._options, REAL.monotonic()
+        if self._last is not None and now - self._last[0] < REST:
+            return self._last[1]
         if self._ends is None:
             follower = Follower(options.lake().store)
             self._ends = Ends(follower, options.taps, options.streams)
-        if options.table == "runs":
-            return Cursor(runs=self._ends.runs())
-        return Cursor(self._ends.streams())
+        is_of_runs = options.table == "runs"
+        end = Cursor(runs=self._ends.runs()) if is_of_runs else Cursor(self._ends.streams())
+        self._last = now, end
+        return end
 
 
 def _after(read: Mapping[Name, Bookmark], ends: Mapping[Name, Bookmark]) -> dict[Name, Bookmark]:
