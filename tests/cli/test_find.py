@@ -23,6 +23,7 @@ from singerlake.lake import open_on
 from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
 from singerlake.store import open_store
 from tests.cli.lake import EVIL, EVIL_TAP, TAP, contents, folder, manifest, run, said
+from tests.faults.scale import scaled
 from tests.lake.landing import KEYS, PATIENT, land_each, record_line, schema_line
 from tests.lake.merging import OPTIONS, overtake
 from tests.test_imports import loaded_by
@@ -323,7 +324,7 @@ def differences(root: Path) -> list[tuple[str, ...]]:
     return found
 
 
-@settings(max_examples=12, deadline=None, phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=scaled(12, 1000), deadline=None, phases=[Phase.explicit, Phase.generate])
 @given(steps=st.lists(STEPS, max_size=10))
 def test_with_an_index_and_without_the_answers_are_the_same(
     steps: list[tuple[Any, ...]], tmp_path_factory: pytest.TempPathFactory

@@ -35,6 +35,7 @@ from singerlake.spark.tables.options import parse
 from singerlake.spark.tables.reader import TableReader
 from singerlake.spark.tables.stream import TableStreamReader
 from singerlake.store import Store, open_store
+from tests.faults.scale import scaled
 from tests.lake.landing import KEYS, PATIENT, STREAM, TAP, land, land_each, options
 from tests.lake.landing import schema_line as schema_of
 from tests.lake.merging import OPTIONS, overtake, purge_at_once
@@ -305,7 +306,7 @@ STEPS: dict[str, Step] = {
 }
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=scaled(15, 1000), deadline=None)
 @given(steps=st.lists(st.sampled_from([*STEPS, "batch"]), max_size=12))
 def test_random_histories_read_in_batches_are_the_whole_table(
     steps: list[str], tmp_path_factory: pytest.TempPathFactory

@@ -118,6 +118,7 @@ class Sink:
         return [tuple(row[name] for name in columns) for row in found]
 
 
+@pytest.mark.slow
 def test_as_a_stream_that_is_restarted(spark: SparkSession, root: Path) -> None:
     sink, store = Sink(spark, root, "commits"), open_store(root)
     sink.run()
