@@ -7,6 +7,7 @@
     │   ├── UnknownTap              the lake has no such tap
     │   ├── UnknownStream           the tap has no such stream
     │   ├── BadQuery                DuckDB cannot run the SQL, or it would change something
+    │   ├── BadCursor               the cursor is no page's, or of another query: begin again
     │   ├── StaleBookmark           the bookmark is of another log, or past its end
     │   ├── PermissionDenied        the store refuses these credentials
     │   └── UnsupportedFormat       written by a newer Singerlake: upgrade
@@ -70,6 +71,10 @@ class UnknownStream(ConfigError):
 
 class BadQuery(ConfigError):
     """The SQL cannot be run: DuckDB does not understand it, or it would change something."""
+
+
+class BadCursor(ConfigError):
+    """The cursor is not one that a page of this query gave."""
 
 
 class StaleBookmark(ConfigError):
