@@ -17,6 +17,8 @@
     │   ├── MissingKey              a record without one of its stream's key properties
     │   ├── InvalidRecord           a record that breaks its schema, where records are validated
     │   ├── TooManyMisfits          more values than are allowed do not fit their columns' types
+    │   ├── BadUpload               the metadata of an uploaded file are missing or wrong
+    │   ├── BadNotification         a message of a queue or webhook says nothing that we understand
     │   ├── BadName                 a name of a tap, stream or pin that no path can hold
     │   └── SchemaCollision         two schemas of one stream have the same hash
     ├── DamageError             the lake needs repair: `singerlake check`, `singerlake rebuild`
@@ -111,6 +113,14 @@ class InvalidRecord(InputError):
 
 class TooManyMisfits(InputError):
     """More values than are allowed do not fit the types of their columns."""
+
+
+class BadUpload(InputError):
+    """The metadata of an uploaded file are missing or wrong."""
+
+
+class BadNotification(InputError):
+    """A message of a queue or a webhook says nothing that we understand."""
 
 
 class BadName(InputError):
