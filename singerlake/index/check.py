@@ -36,7 +36,7 @@ def check_index(
     named_files: NamedFiles = no_files,
 ) -> Iterator[Finding]:
     """Every difference, stream by stream, in the memory of a few entries."""
-    lake_id = lake.lake_id()
+    lake_id = lake.lake_id() or storage.lake_id or ""
     if storage.lake_id not in (None, lake_id):
         text = f"the index is of the lake {storage.lake_id}, and this lake is {lake_id}"
         yield Finding("other-lake", "", "", text)

@@ -67,7 +67,8 @@ class Ingester:
         self._on_failure = on_failure or _log
         self._reported: dict[tuple[str, str], str] = {}
         self._woken, self._closed = threading.Event(), False
-        self.lake_id = lake.lake_id()
+        # Without its document a lake has no id: then the index still knows which it is.
+        self.lake_id = lake.lake_id() or storage.lake_id or ""
         storage.bind(self.lake_id)
         self._begin()
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from singerlake.errors import BadLocation, ConfigError
 from singerlake.format.keys import escape
@@ -22,15 +24,27 @@ def open_index(url: str, *, create: bool = True) -> Storage:
     if scheme == "sqlite":
         return _sqlite(url, rest, create)
     if scheme in ("postgresql", "postgres"):
-        from singerlake.index.storage.postgresql import PostgreSQLStorage
-
+        with _required("psycopg"):
+            from singerlake.index.storage.postgresql import PostgreSQLStorage
         return PostgreSQLStorage(url)
     if scheme == "dynamodb":
-        from singerlake.index.storage.dynamodb.storage import open_dynamodb
-
+        with _required("boto3"):
+            from singerlake.index.storage.dynamodb.storage import open_dynamodb
         parts = urlsplit(url)
-        return open_dynamodb(unquote(parts.netloc), parts.query)
+        return open_dynamodb(unquote(parts.netloc), dict(parse_qsl(parts.query)))
     raise BadLocation(f"expected an index such as {EXPECTED}, found {url!r}")
+
+
+@contextmanager
+def _required(package: str) -> Iterator[None]:
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != package:
+            raise
+        raise ConfigError(
+            f'this index needs {package}, which is missing: pip install "singerlake[index]"'
+        ) from error
 
 
 def _sqlite(url: str, rest: str, create: bool) -> Storage:

@@ -31,7 +31,7 @@ def rebuild_index(
     A stream is answered for as it was, until its transaction ends. One that cannot be read stays as
     it is, and is reported. Streams that the lake does not have any more go.
     """
-    lake_id = lake.lake_id()
+    lake_id = lake.lake_id() or storage.lake_id or ""
     try:
         storage.bind(lake_id)
     except ConfigError:

@@ -128,8 +128,8 @@ class RelationalStorage(Storage):
 
     def uploads(self) -> Iterator[Entry]:
         with self.read() as connection:
-            ids = [row[0] for row in connection.rows(_READ["all_uploads"], {})]
-        for id in map(from_safe, ids):
+            ids = [from_safe(row[0]) for row in connection.rows(_READ["all_uploads"], {})]
+        for id in sorted(ids):
             entry = self.by_id(id)
             if entry is not None:
                 yield entry

@@ -82,7 +82,7 @@ SELECT number, id, url, metadata FROM uploads WHERE number = :number
 
 -- name: all_uploads
 -- Every upload.
-SELECT id FROM uploads ORDER BY id
+SELECT id FROM uploads
 
 -- name: fact
 -- One fact about the index itself.
