@@ -102,6 +102,10 @@ class _Api:
     async def _sent(self, request: Request, find: Callable[[], Content]) -> Response:
         content = await self._workers.run(find)
         headers = dict(_SAFE)
+        if content.may_pack:
+            headers["vary"] = "accept-encoding"
+            if "gzip" in request.headers.get("accept-encoding", ""):
+                content = content.packed()
         if content.size is not None:
             headers["content-length"] = str(content.size)
         if content.is_gzip:

@@ -1,4 +1,8 @@
-"""The bytes of an entry: as they were committed, whatever holds them today."""
+"""The bytes of an entry: as they were committed, whatever holds them today.
+
+A Singer file comes as its lines: the members of its gzip differ between a file and a merge of it,
+and not every client of HTTP reads more than one.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,11 @@ import hashlib
 import mimetypes
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import BinaryIO
+
+from isal import isal_zlib
 
 from singerlake.errors import (
     BadName,
@@ -19,9 +25,10 @@ from singerlake.errors import (
     UnknownStream,
     UnknownTap,
 )
+from singerlake.format.keys import FileName
 from singerlake.http.answer import Problem
 from singerlake.index.entry import Entry
-from singerlake.lake import Lake, Selection
+from singerlake.lake import Lake, Selection, source
 from singerlake.store import Store
 
 BLOCK = 256 * 1024
@@ -30,12 +37,17 @@ GZIP = b"\x1f\x8b"
 
 @dataclass(frozen=True)
 class Content:
-    """`size` is None where nobody knows it before the end."""
+    """`size` is None where nobody knows it before the end; `may_pack` says that the bytes are
+    worth a compression on the way."""
 
     blocks: Iterator[bytes]
     size: int | None
     media_type: str
     is_gzip: bool
+    may_pack: bool = False
+
+    def packed(self) -> Content:
+        return replace(self, blocks=_packed(self.blocks), is_gzip=True, may_pack=False)
 
 
 def no_such_file(id: str) -> Problem:
@@ -49,7 +61,13 @@ def content_of(entry: Entry, lake: Lake | None, uploads: Store | None) -> Conten
             return _upload(entry, uploads)
         if lake is None:
             raise no_such_file(entry.id)
-        return _object(entry, lake) or _lines(entry, lake)
+        if entry.ordinal:
+            opened = lake.store.open(entry.key, entry.size)
+            return _begun(_verified(opened, entry), entry.size, "text/plain")
+        try:
+            return _lines(_of_its_own(entry, lake))
+        except (MissingFile, StaleSnapshot):
+            return _lines(_of_its_stream(entry, lake))
     except (BadName, MissingFile, NotFound, UnknownStream, UnknownTap):
         raise no_such_file(entry.id) from None
 
@@ -65,37 +83,31 @@ def _upload(entry: Entry, uploads: Store | None) -> Content:
     return _begun(blocks, entry.size, kind or "text/plain")
 
 
-def _object(entry: Entry, lake: Lake) -> Content | None:
-    """The object that holds this entry alone, if it is still there: a vacuum may have merged it
-    since."""
-    if entry.merged:
-        return None
-    try:
-        opened = lake.store.open(entry.key, entry.size)
-        return _begun(_verified(opened, entry), entry.size, "text/plain")
-    except NotFound:
-        return None
+def _of_its_own(entry: Entry, lake: Lake) -> Iterator[bytes]:
+    """The lines of the object that holds this entry alone. A vacuum and a purge may have been
+    quicker than the index: then it is missing."""
+    name = FileName.parse(entry.path.rpartition("/")[2])
+    if entry.merged or name is None:
+        return _of_its_stream(entry, lake)
+    return source.blocks(lake.store, entry.key, name, entry.size, entry.hash)
 
 
-def _lines(entry: Entry, lake: Lake) -> Content:
+def _of_its_stream(entry: Entry, lake: Lake) -> Iterator[bytes]:
     """The entry's lines out of whatever files hold its numbers now."""
     numbers = Selection(numbers=((entry.lowest_sequence, entry.sequence),))
-    try:
-        snapshot = lake.stream(entry.tap, entry.stream).snapshot()
-        if entry.ordinal or snapshot.log_id != entry.log_id:
-            raise no_such_file(entry.id)
-        files = list(snapshot.files(numbers))
-        if not files:
-            raise no_such_file(entry.id)
-        blocks = chain.from_iterable(snapshot.blocks(file, numbers) for file in files)
-        return _begun(blocks, None, "text/plain")
-    except StaleSnapshot:
-        # A purge was quicker: the manifest names other files by now.
-        snapshot = lake.stream(entry.tap, entry.stream).snapshot()
-        again = chain.from_iterable(
-            snapshot.blocks(one, numbers) for one in snapshot.files(numbers)
-        )
-        return _begun(again, None, "text/plain")
+    snapshot = lake.stream(entry.tap, entry.stream).snapshot()
+    if snapshot.log_id != entry.log_id:
+        raise no_such_file(entry.id)
+    found = False
+    for file in snapshot.files(numbers):
+        found = True
+        yield from snapshot.blocks(file, numbers)
+    if not found:
+        raise no_such_file(entry.id)
+
+
+def _lines(blocks: Iterator[bytes]) -> Content:
+    return replace(_begun(blocks, None, "text/plain"), is_gzip=False, may_pack=True)
 
 
 def _begun(blocks: Iterator[bytes], size: int | None, media_type: str) -> Content:
@@ -124,3 +136,12 @@ def _verified(opened: BinaryIO, entry: Entry) -> Iterator[bytes]:
             "run `singerlake check` to see what is damaged"
         )
     yield held
+
+
+def _packed(blocks: Iterator[bytes]) -> Iterator[bytes]:
+    """As one member of gzip."""
+    packer = isal_zlib.compressobj(1, wbits=31)
+    for block in blocks:
+        if part := packer.compress(block):
+            yield part
+    yield packer.flush()
