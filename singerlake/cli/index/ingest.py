@@ -55,10 +55,10 @@ def ingest(
     """Follow a lake by its notifications.
 
     As `index follow`, and a notification of S3 has a stream indexed at once: from --queue, or by
-    POST to /v0/notifications. One that is lost or comes twice changes nothing, since every stream is
-    asked for from time to time anyway. With --uploads, files that datalake clients push are indexed
-    too. Bad messages are reported and removed. Serves /health and /metrics until SIGTERM or Ctrl-C,
-    which is no error.
+    POST to /v0/notifications. A notification that is lost or comes twice changes nothing: every
+    stream is asked for from time to time anyway. With --uploads, files that datalake clients push
+    are indexed too. Bad messages are reported and removed. Serves /health and /metrics until
+    SIGTERM or Ctrl-C, which is no error.
 
     \b
     Examples:
