@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import boto3
@@ -21,7 +22,7 @@ from singerlake.http.server import serving
 from singerlake.http.service import Service
 from singerlake.http.settings import DEFAULTS, Listen
 from singerlake.index.entry import Entry
-from singerlake.index.ingester import Ingester
+from singerlake.index.ingester import Ingester, Round
 from singerlake.index.notification.aws import Queue, S3Objects, SNSReporter
 from singerlake.index.notification.ingestion import Ingestion
 from singerlake.index.notification.report import Report, WebhookReporter
@@ -31,6 +32,7 @@ from singerlake.index.open import open_index
 from singerlake.index.query import Query
 from singerlake.index.storage.base import Storage
 from singerlake.lake import Lake
+from singerlake.lake.feed.options import FeedOptions
 from singerlake.metrics import Metrics
 from tests.index.api.ground import TAP, WHAT, land, metadata
 from tests.index.notification.test_message import in_sns, notification, record
@@ -189,6 +191,33 @@ def test_lost_doubled_and_reordered_notifications_change_nothing(chain: Chain) -
         ingester.poll()
     entries = chain.storage.page(Query(stream=WHAT), limit=100)
     assert [entry.sequence for entry in entries] == [1, 2, 3]
+
+
+def test_a_notification_has_a_commit_indexed_at_once(chain: Chain) -> None:
+    """The feed would look again in an hour."""
+    url, arn = chain.new_queue()
+    chain.notify(
+        chain.lake_bucket,
+        QueueConfigurations=[{"QueueArn": arn, "Events": ["s3:ObjectCreated:*"]}],
+    )
+    land(chain.lake, WHAT, 0, "run")
+    hour = FeedOptions(poll_seconds=3600, idle_seconds=3600)
+    ingester = Ingester(chain.storage, chain.lake, options=hour)
+    rounds: SimpleQueue[Round] = SimpleQueue()
+    thread = threading.Thread(target=lambda: ingester.run(rounds.put))
+    thread.start()
+    assert rounds.get(timeout=60).entries == 1
+    land(chain.lake, WHAT, 1, "run")
+    translator = Translator(chain.lake.store.url)
+    ingestion = Ingestion(chain.storage, translator, ingester.hint, chain.objects)
+    drain(Queue(url, wait_seconds=0), ingestion)
+    while rounds.get(timeout=60).entries != 1:
+        continue
+    newest = chain.storage.latest(TAP, WHAT)
+    assert newest is not None
+    assert newest.sequence == 2
+    ingester.close()
+    thread.join(60)
 
 
 def test_an_upload_is_indexed_as_the_original_does_it(chain: Chain) -> None:
