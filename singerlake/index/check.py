@@ -11,7 +11,7 @@ from singerlake.errors import SingerlakeError
 from singerlake.index.commit import NamedFiles, no_files
 from singerlake.index.entry import Entry
 from singerlake.index.query import Query
-from singerlake.index.scan import covered, entries_in
+from singerlake.index.scan import covered, entries_in, has_log
 from singerlake.index.storage.base import Storage
 from singerlake.lake import Lake, Stream
 
@@ -46,20 +46,20 @@ def check_index(
     def fail(tap: str, stream: str, error: SingerlakeError) -> None:
         failures.append(Finding("unreadable", tap, stream, f"{type(error).__name__}: {error}"))
 
-    found = set()
-    for stream in covered(lake, Query(), fail):
-        found.add((stream.tap_id, stream.name))
+    streams = {(one.tap_id, one.name): one for one in covered(lake, Query(), fail)}
+    unlisted = {names: lake.stream(*names) for names in storage.streams() if names not in streams}
+    for stream in (*streams.values(), *unlisted.values()):
         try:
+            if not has_log(stream) and any(storage.entries(stream.tap_id, stream.name)):
+                text = "the index has a stream of which the lake has nothing"
+                yield Finding("gone", stream.tap_id, stream.name, text)
+                continue
             yield from _differences(storage, stream, lake_id, named_files)
         except SingerlakeError as error:
             fail(stream.tap_id, stream.name, error)
         if on_stream is not None:
             on_stream(stream.tap_id, stream.name)
     yield from failures
-    unreadable = {one.tap for one in failures if not one.stream}
-    for tap, name in storage.streams():
-        if (tap, name) not in found and tap not in unreadable:
-            yield Finding("gone", tap, name, "the index has a stream that the lake has not")
 
 
 def _differences(

@@ -69,7 +69,7 @@ class Ingester:
         self._woken, self._closed = threading.Event(), False
         # Without its document a lake has no id: then the index still knows which it is.
         self.lake_id = lake.lake_id() or storage.lake_id or ""
-        storage.bind(self.lake_id)
+        storage.bind(self.lake_id, lake.store.url)
         self._begin()
 
     def _begin(self) -> None:

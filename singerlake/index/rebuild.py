@@ -9,7 +9,7 @@ from singerlake.index.commit import NamedFiles, no_files
 from singerlake.index.ingester import Ingester, OnFailure
 from singerlake.index.query import Query
 from singerlake.index.reindex import reindex
-from singerlake.index.scan import covered
+from singerlake.index.scan import covered, has_log
 from singerlake.index.storage.base import Storage
 from singerlake.lake import Lake
 from singerlake.lake.feed.bookmark import START
@@ -33,10 +33,10 @@ def rebuild_index(
     """
     lake_id = lake.lake_id() or storage.lake_id or ""
     try:
-        storage.bind(lake_id)
+        storage.bind(lake_id, lake.store.url)
     except ConfigError:
         storage.forget()
-        storage.bind(lake_id)
+        storage.bind(lake_id, lake.store.url)
     entries, streams = 0, set()
 
     def fail(tap: str, stream: str, error: SingerlakeError) -> None:
@@ -53,7 +53,7 @@ def rebuild_index(
             fail(stream.tap_id, stream.name, error)
         if on_stream is not None:
             on_stream(entries, len(streams))
-    _forget_gone(storage, streams)
+    _forget_gone(storage, lake, streams)
     for tap in storage.cursor().runs:
         with storage.change(tap) as change:
             change.clear()
@@ -62,8 +62,8 @@ def rebuild_index(
     return entries + ingester.poll().entries
 
 
-def _forget_gone(storage: Storage, found: set[tuple[str, str]]) -> None:
-    """Forget streams that no tap has any more, unless the tap could not be read."""
+def _forget_gone(storage: Storage, lake: Lake, found: set[tuple[str, str]]) -> None:
+    """Forget streams of which the lake has nothing any more."""
     for tap, stream in storage.streams():
-        if (tap, stream) not in found and (tap, "") not in found:
+        if (tap, stream) not in found and not has_log(lake.stream(tap, stream)):
             storage.drop(tap, stream)

@@ -52,11 +52,20 @@ def covered(lake: Lake, query: Query, on_failure: OnFailure | None = None) -> It
 
 def entries_in(stream: Stream, lake_id: str, named_files: NamedFiles = no_files) -> Iterator[Entry]:
     """The entries of one stream in the order of its log; none before its first commit."""
+    if not has_log(stream):
+        return
+    ids: EntryIds | None = None
+    for event in stream.increment().events():
+        if isinstance(event, Committed):
+            log_id = event.bookmark.log_id
+            ids = ids or EntryIds(lake_id, stream.tap_id, stream.name, log_id)
+            yield from entries_of(event, ids, named_files)
+
+
+def has_log(stream: Stream) -> bool:
+    """Whether anything of the stream is there: its manifest, or files without one."""
     try:
         snapshot = stream.snapshot()
     except (NotFound, UnknownStream, UnknownTap):
-        return
-    ids = EntryIds(lake_id, stream.tap_id, stream.name, snapshot.log_id)
-    for event in stream.increment().events():
-        if isinstance(event, Committed):
-            yield from entries_of(event, ids, named_files)
+        return False
+    return bool(snapshot.log_id) or snapshot.by_listing

@@ -97,8 +97,11 @@ class Storage(ABC):
         """The id of the lake that the index is of; None in a new index."""
 
     @abstractmethod
-    def bind(self, lake_id: str) -> None:
-        """Make it the index of a lake. Raises `ConfigError` where it is that of another."""
+    def bind(self, lake_id: str, root: str = "") -> None:
+        """Make it the index of a lake; `root` is its address, which a storage may keep.
+
+        Raises `ConfigError` where it is that of another.
+        """
 
     # Questions
 

@@ -6,6 +6,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from heapq import merge
 from itertools import islice
 from typing import Any
@@ -13,12 +14,12 @@ from typing import Any
 from singerlake.errors import ConfigError
 from singerlake.index.entry import Entry, Upload
 from singerlake.index.page import PAGE
-from singerlake.index.query import Position, Query, position, stream_key
+from singerlake.index.query import Position, Query, stream_key
 from singerlake.index.storage import scan
 from singerlake.index.storage.base import Change, EndedRun, Lack, Storage
 from singerlake.index.storage.connection import Connection
 from singerlake.index.storage.relational_change import RelationalChange, put_uploads
-from singerlake.index.storage.row import Reader, id_key
+from singerlake.index.storage.row import Reader, id_key, row_position
 from singerlake.index.storage.safe_text import from_safe, to_safe
 from singerlake.index.storage.scan import Scan
 from singerlake.index.storage.statement import statements
@@ -51,7 +52,7 @@ class RelationalStorage(Storage):
         with self.read() as connection:
             return _lake_id(connection)
 
-    def bind(self, lake_id: str) -> None:
+    def bind(self, lake_id: str, root: str = "") -> None:
         with self.write() as connection:
             known = _lake_id(connection)
             if known is None:
@@ -66,15 +67,15 @@ class RelationalStorage(Storage):
     # Questions
 
     def page(self, query: Query, after: Position | None = None, limit: int = PAGE) -> list[Entry]:
-        found: list[Entry] = []
+        rows: list[Sequence[Any]] = []
         with self.read() as connection:
             for scans in _plan(connection, query):
-                rest = limit - len(found)
+                rest = limit - len(rows)
                 if rest <= 0:
                     break
                 answers = [_page(connection, one.behind(after), rest) for one in scans]
-                found += islice(merge(*answers, key=position), rest)
-        return found
+                rows += islice(merge(*answers, key=row_position), rest)
+            return _entries(connection, rows)
 
     def count(self, query: Query) -> int:
         with self.read() as connection:
@@ -89,15 +90,18 @@ class RelationalStorage(Storage):
                 for uploads in (False, True)
                 for entry in _entries(
                     connection,
-                    _SELECT + _READ["latest"],
-                    {"scope": stream_key(tap, stream, uploads), "low": low},
+                    connection.rows(
+                        _SELECT + _READ["latest"],
+                        {"scope": stream_key(tap, stream, uploads), "low": low},
+                    ),
                 )
             ]
         return max(found, key=lambda entry: (entry.start, entry.create_time), default=None)
 
     def by_id(self, id: str) -> Entry | None:
         with self.read() as connection:
-            found = _entries(connection, _SELECT + _READ["by_id"], {"scope": id_key(id)})
+            rows = connection.rows(_SELECT + _READ["by_id"], {"scope": id_key(id)})
+            found = _entries(connection, rows)
         return next((entry for entry in found if entry.id == id), None)
 
     def summary(self, query: Query, by: By) -> list[Tally]:
@@ -215,22 +219,21 @@ def _plan(connection: Connection, query: Query) -> list[list[Scan]]:
         rows = rows if query.run_id else []  # files of no known run are in no answer
         runs = [number for number, tap in rows if query.tap in (None, from_safe(tap))]
     by_name = query.stream is not None and query.stream_pattern is None
+    streams: scan.Streams = partial(_streams, connection)
     if query.tap is not None and by_name and query.tap_pattern is None:
-        streams = [(query.tap, str(query.stream), False), (query.tap, str(query.stream), True)]
-    else:
-        streams = _streams(connection)
+        both = [(query.tap, str(query.stream), uploads) for uploads in (False, True)]
+        streams = partial(list, both)
     lengths = [row[0] for row in connection.rows(_READ["lengths"], {})]
     return scan.plan(query, lengths, streams, runs)
 
 
-def _page(connection: Connection, one: Scan, limit: int) -> list[Entry]:
+def _page(connection: Connection, one: Scan, limit: int) -> list[Sequence[Any]]:
     sql = f"{_SELECT}{one.where} {_READ['ordered']}"
-    return _entries(connection, sql, {**one.values, "limit": limit})
+    return connection.rows(sql, {**one.values, "limit": limit})
 
 
-def _entries(connection: Connection, sql: str, values: dict[str, Any]) -> list[Entry]:
+def _entries(connection: Connection, rows: Sequence[Sequence[Any]]) -> list[Entry]:
     reader = Reader(_lake_id(connection) or "")
-    rows = connection.rows(sql, values)
     uploads = {row[-2]: _upload(connection, row[-2]) for row in rows if row[3]}
     return [reader.entry(row, uploads) for row in rows]
 

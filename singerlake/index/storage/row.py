@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from singerlake.index.entry import Entry, EntryIds, Upload, named_file_path, own_path
-from singerlake.index.query import stream_key
+from singerlake.index.query import Position, stream_key
 from singerlake.index.storage.safe_text import from_safe
 
 HOUR = 64 * 60 * 1_000_000
@@ -107,6 +107,11 @@ def unpack_hash(packed: bytes) -> str:
     if len(packed) == _DIGEST_BYTES:
         return f"sha256:{packed.hex()}"
     return packed.rstrip(b"\0").decode("utf-8", "surrogatepass")
+
+
+def row_position(row: Sequence[Any]) -> Position:
+    """The position of a row with the columns of `sql/read.sql`; see `query.position`."""
+    return row[12], row[13], row[5], row[6], row[0]
 
 
 class Reader:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,9 @@ from singerlake.index.storage.safe_text import to_safe
 from singerlake.index.storage.statement import statements
 
 EARLIEST, LATEST = -(2**63), 2**63 - 1
+
+Streams = Callable[[], Iterable[tuple[str, str, bool]]]
+"""Taps and streams, each with whether it is of uploads; asked for where a query needs them."""
 
 _SQL = statements("read.sql")
 
@@ -42,13 +45,13 @@ class _Scope:
 def plan(
     query: Query,
     lengths: Collection[int],
-    streams: Iterable[tuple[str, str, bool]],
+    streams: Streams,
     runs: Iterable[int] | None,
 ) -> list[list[Scan]]:
     """The scans of an answer: lists that follow each other, of scans that have to be merged.
 
-    `lengths` are those of all entries, `streams` those that the query may cover, with whether they
-    are of uploads, and `runs` the numbers of the query's run, None where it asks for none.
+    `lengths` are those of all entries, `streams` gives those that the query may cover, and `runs`
+    are the numbers of the query's run, None where it asks for none.
     """
     filters, values = _filters(query)
     if runs is not None:
@@ -99,24 +102,22 @@ def _scan(where: str, query: Query, low: int, key: int, values: dict[str, Any]) 
     return Scan(where, {**values, **bounds})
 
 
-def _scopes(query: Query, streams: Iterable[tuple[str, str, bool]]) -> list[_Scope]:
+def _scopes(query: Query, streams: Streams) -> list[_Scope]:
     """What to look up: one name, or each stream of the answer."""
     is_name = query.tap is None and query.tap_pattern is None and query.stream_pattern is None
     if query.stream is not None and is_name:
         return [_Scope("name", name_key(query.stream))]
     return [
         _Scope("stream", stream_key(tap, stream, uploads))
-        for tap, stream, uploads in streams
+        for tap, stream, uploads in streams()
         if query.covers(tap, stream)
     ]
 
 
-def _of_streams(
-    query: Query, streams: Iterable[tuple[str, str, bool]]
-) -> tuple[list[str], dict[str, Any]]:
+def _of_streams(query: Query, streams: Streams) -> tuple[list[str], dict[str, Any]]:
     """The condition that entries of a run are of a query's streams."""
     if query.tap_pattern is not None or query.stream_pattern is not None:
-        keys = [stream_key(*one) for one in streams if query.covers(one[0], one[1])]
+        keys = [stream_key(*one) for one in streams() if query.covers(one[0], one[1])]
         return [f"e.stream IN ({', '.join(map(str, keys)) or 'NULL'})"], {}
     chosen, values = [], {}
     for column, name in (("tap", query.tap), ("stream", query.stream)):
