@@ -6,6 +6,7 @@ import json
 import os
 import socket
 import ssl
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -203,6 +204,18 @@ def test_an_empty_token_is_no_token(root: Path, index: str, tmp_path: Path) -> N
     file.write_text("two words")
     said = refused("index", "serve", root, "--index", index, "--token-file", file, *ANY_PORT)
     assert "two words" not in said
+
+
+def test_without_the_extra_the_error_names_it(
+    root: Path, index: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "starlette"]:
+        monkeypatch.delitem(sys.modules, name)
+    for name in [name for name in sys.modules if name.startswith("singerlake.index.api")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "starlette", None)
+    said = refused("index", "serve", root, "--index", index, *ANY_PORT)
+    assert 'pip install "singerlake[index]"' in " ".join(said.split())
 
 
 def test_a_report_to_nowhere(root: Path, index: str) -> None:

@@ -102,4 +102,4 @@ def _following(follow: bool, storage: Any, lake: Lake) -> Iterator[None]:
         yield
     finally:
         ingester.close()
-        thread.join(2)
+        thread.join(1)
