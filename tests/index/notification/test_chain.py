@@ -36,7 +36,10 @@ from singerlake.lake.feed.options import FeedOptions
 from singerlake.metrics import Metrics
 from tests.index.api.ground import TAP, WHAT, land, metadata
 from tests.index.notification.test_message import in_sns, notification, record
-from tests.servers import KEY, REGION, SECRET, S3Server
+from tests.plugins.venvs import environment
+from tests.servers import KEY, REGION, SECRET, S3Server, run_ministack
+
+REQUIREMENTS = Path(__file__).parent / "ministack.txt"
 
 
 @dataclass
@@ -111,12 +114,22 @@ class Chain:
         return {entry.id: entry for entry in self.storage.uploads()}
 
 
+@pytest.fixture(scope="module", params=["moto", "ministack"])
+def server(request: pytest.FixtureRequest) -> Iterator[S3Server]:
+    if request.param == "moto":
+        yield request.getfixturevalue("moto_server")
+        return
+    program = environment(REQUIREMENTS, "ministack") / "bin" / "ministack"
+    with run_ministack(program) as started:
+        yield started
+
+
 @pytest.fixture(scope="module")
-def clients(moto_server: S3Server) -> Iterator[tuple[Any, Any, Any, S3Objects]]:
+def clients(server: S3Server) -> Iterator[tuple[Any, Any, Any, S3Objects]]:
     """A client takes a tenth of a second to make: one of each for all tests."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in (
-            ("AWS_ENDPOINT_URL", moto_server.endpoint),
+            ("AWS_ENDPOINT_URL", server.endpoint),
             ("AWS_REGION", REGION),
             ("AWS_DEFAULT_REGION", REGION),
             ("AWS_ACCESS_KEY_ID", KEY),
@@ -130,13 +143,13 @@ def clients(moto_server: S3Server) -> Iterator[tuple[Any, Any, Any, S3Objects]]:
 
 @pytest.fixture
 def chain(
-    moto_server: S3Server, tmp_path: Path, clients: tuple[Any, Any, Any, S3Objects]
+    server: S3Server, tmp_path: Path, clients: tuple[Any, Any, Any, S3Objects]
 ) -> Iterator[Chain]:
-    bucket, uploads = moto_server.new_bucket(), moto_server.new_bucket()
-    options = moto_server.storage_options()
+    bucket, uploads = server.new_bucket(), server.new_bucket()
+    options = server.storage_options()
     lake = open_lake(f"s3://{bucket}/lake", create=True, **options)
     storage = open_index(f"sqlite:///{tmp_path}/index.db")
-    yield Chain(moto_server, lake, bucket, uploads, storage, *clients)
+    yield Chain(server, lake, bucket, uploads, storage, *clients)
     storage.close()
 
 
