@@ -15,7 +15,7 @@ from singerlake.cli.failures import Failures
 from singerlake.cli.find_output import FORMS, TABLE_ROWS, Form, print_found
 from singerlake.cli.find_pages import entries_of
 from singerlake.cli.index_option import index_option, opened
-from singerlake.cli.options import command
+from singerlake.cli.options import command, json_option
 from singerlake.cli.progress import counted, progress
 from singerlake.cli.root import Root, root_arguments
 from singerlake.cli.selection import chosen
@@ -47,10 +47,9 @@ ATTEMPTS = 3
     "--format",
     "form",
     type=click.Choice(FORMS),
-    default="url",
-    show_default=True,
-    help="Addresses, each once; a table; or a JSON object on each line.",
+    help="Addresses, each once (default); a table; or a JSON object on each line.",
 )
+@json_option
 @click.option(
     "--limit",
     type=click.IntRange(min=0),
@@ -68,7 +67,8 @@ def find(
     run: str | None,
     version: str | None,
     latest: bool,
-    form: Form,
+    form: Form | None,
+    as_json: bool,
     limit: int | None,
     index: str | None,
 ) -> None:
@@ -89,8 +89,11 @@ def find(
       singerlake find ./lake tap-shop--meltano orders --from 2026-03-03 --to 2026-03-03
       singerlake find ./lake --run 01a1ec8d-898a-7135-a20f-8de0b54a112a --format table
       singerlake find s3://bucket/lake 'tap-*' 'order*' --latest --index sqlite:///lake.db
-      singerlake find ./lake --stream orders --format json | jq .records
+      singerlake find ./lake --stream orders --json | jq .records
     """
+    if as_json and form not in (None, "json"):
+        raise click.UsageError(f"--json and --format {form}: give only one of them")
+    form = "json" if as_json else form or "url"
     lake = root.lake()
     query = _query(tap, stream, start, end, run, version)
     failures = Failures()

@@ -81,6 +81,12 @@ def test_an_address_is_that_of_the_file(source: Source, root: Path) -> None:
     assert Path(row["url"]).stat().st_size == row["bytes"]
 
 
+def test_json_is_a_format_too(source: Source) -> None:
+    assert said("find", *source, "--json") == said("find", *source, "--format", "json")
+    assert said("find", *source) == said("find", *source, "--format", "url")
+    assert "give only one of them" in failed(*source, "--json", "--format", "url")
+
+
 def test_by_time(source: Source) -> None:
     """Three files of `orders`, that begin 0, 10 and 20 seconds after eight, of 0, 1 and 2 s."""
     orders = (*source, TAP, "orders")
