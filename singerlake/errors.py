@@ -7,6 +7,7 @@
     │   ├── UnknownTap              the lake has no such tap
     │   ├── UnknownStream           the tap has no such stream
     │   ├── BadQuery                DuckDB cannot run the SQL, or it would change something
+    │   ├── BadCursor               the cursor is no page's, or of another query: begin again
     │   ├── StaleBookmark           the bookmark is of another log, or past its end
     │   ├── PermissionDenied        the store refuses these credentials
     │   └── UnsupportedFormat       written by a newer Singerlake: upgrade
@@ -16,6 +17,8 @@
     │   ├── MissingKey              a record without one of its stream's key properties
     │   ├── InvalidRecord           a record that breaks its schema, where records are validated
     │   ├── TooManyMisfits          more values than are allowed do not fit their columns' types
+    │   ├── BadUpload               the metadata of an uploaded file are missing or wrong
+    │   ├── BadNotification         a message of a queue or webhook says nothing that we understand
     │   ├── BadName                 a name of a tap, stream or pin that no path can hold
     │   └── SchemaCollision         two schemas of one stream have the same hash
     ├── DamageError             the lake needs repair: `singerlake check`, `singerlake rebuild`
@@ -28,13 +31,15 @@
     │   ├── CommitConflict          other writers kept winning the manifest
     │   ├── Pinned                  a pin reads what would be deleted: wait, or unpin it
     │   └── StaleSnapshot           what a read needs was removed meanwhile: run it again
-    └── StoreError              the object store's answer
-        ├── NotFound                no object under that key
-        ├── AlreadyExists           create found an object there
-        ├── Changed                 the object is not the version that the caller read
-        ├── Unsupported             the store does not know what was asked for, such as a condition
-        └── Unavailable             no usable answer (network, throttling, time-out): retry
-            └── OutcomeUnknown      a write may or may not have been applied
+    ├── StoreError              the object store's answer
+    │   ├── NotFound                no object under that key
+    │   ├── AlreadyExists           create found an object there
+    │   ├── Changed                 the object is not the version that the caller read
+    │   ├── Unsupported             the store does not know what was asked for, such as a condition
+    │   └── Unavailable             no usable answer (network, throttling, time-out): retry
+    │       └── OutcomeUnknown      a write may or may not have been applied
+    └── ServiceError            the answer of another service: a webhook, a queue
+        └── NoAnswer                none came in time, or more than was allowed: retry
 
 A message says what was expected, what was found, where, and what to do next.
 """
@@ -68,6 +73,10 @@ class UnknownStream(ConfigError):
 
 class BadQuery(ConfigError):
     """The SQL cannot be run: DuckDB does not understand it, or it would change something."""
+
+
+class BadCursor(ConfigError):
+    """The cursor is not one that a page of this query gave."""
 
 
 class StaleBookmark(ConfigError):
@@ -104,6 +113,14 @@ class InvalidRecord(InputError):
 
 class TooManyMisfits(InputError):
     """More values than are allowed do not fit the types of their columns."""
+
+
+class BadUpload(InputError):
+    """The metadata of an uploaded file are missing or wrong."""
+
+
+class BadNotification(InputError):
+    """A message of a queue or a webhook says nothing that we understand."""
 
 
 class BadName(InputError):
@@ -180,3 +197,11 @@ class Unavailable(StoreError):
 
 class OutcomeUnknown(Unavailable):
     """The store gave no usable answer to a write, which may or may not have been applied."""
+
+
+class ServiceError(SingerlakeError):
+    """The answer of another service, such as a webhook or a queue."""
+
+
+class NoAnswer(ServiceError):
+    """No answer came in time, or more than was allowed; the request may be sent again."""
