@@ -182,7 +182,8 @@ class IndexHistory(FeedHistory):
 
     # Of the feed's own consumer
 
-    pin = follow_from_a_pin = begin_a_stream_anew = None  # type: ignore[assignment]
+    save_the_cursor = follow_from_a_saved_cursor = None  # type: ignore[assignment]
+    begin_a_stream_anew = begin_the_runs_anew = None  # type: ignore[assignment]
 
 
 def _chosen(lines: Iterable[bytes], streams: set[tuple[str, str]], taps: set[str]) -> list[bytes]:

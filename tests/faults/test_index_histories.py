@@ -27,7 +27,7 @@ from tests.index.dying import Dying
 
 SUITE, TEST = "Index", "tests/faults/test_index_histories.py"
 PARTS = scaled(1, 4)
-EXAMPLES = scaled(25, 400)
+EXAMPLES = scaled(int(__import__("os").environ.get("N", "25")), 400)
 STEPS = 30
 
 
