@@ -40,12 +40,22 @@ class IndexHistory(FeedHistory):
         if not hasattr(self, "folder"):
             self.folder = tempfile.TemporaryDirectory(prefix="index-")
             self.opened: list[Storage] = []
-            self.storage = Dying(self._open("followed"))
+            self.storage = Dying(self._followed())
             self.fresh = self._open("rebuilt")
             self.lake = Lake(self.stage.seen)
             self.ingester: Ingester | None = None
         self.follower = Follower(self.stage.seen, OPTIONS, self.runtime)
         self.ingester = None
+
+    url = ""
+    """Of an index that histories use one after the other; a new SQLite file for each without it."""
+
+    def _followed(self) -> Storage:
+        if not self.url:
+            return self._open("followed")
+        self.opened.append(open_index(self.url))
+        self.opened[-1].forget()
+        return self.opened[-1]
 
     def _open(self, name: str) -> Storage:
         self.opened.append(open_index(f"sqlite:///{Path(self.folder.name, name)}"))
