@@ -18,6 +18,7 @@ COMMANDS = {
     "diff": "Compare two schema versions.",
     "doctor": "Find out whether a store is fit.",
     "du": "Show what each stream takes up.",
+    "find": "Find the files of a stream, a time, a run.",
     "help": "Explain a command, or a topic.",
     "index": "Find files by tap, stream, time and run.",
     "land": "Start a tap, and land what it sends.",
