@@ -16,6 +16,7 @@
     │   ├── MissingKey              a record without one of its stream's key properties
     │   ├── InvalidRecord           a record that breaks its schema, where records are validated
     │   ├── TooManyMisfits          more values than are allowed do not fit their columns' types
+    │   ├── BadFile                 a file to be stored is missing, changed, or not where it may be
     │   ├── BadName                 a name of a tap, stream or pin that no path can hold
     │   └── SchemaCollision         two schemas of one stream have the same hash
     ├── DamageError             the lake needs repair: `singerlake check`, `singerlake rebuild`
@@ -104,6 +105,10 @@ class InvalidRecord(InputError):
 
 class TooManyMisfits(InputError):
     """More values than are allowed do not fit the types of their columns."""
+
+
+class BadFile(InputError):
+    """A file to be stored is missing, changed while it was read, or lies where it may not."""
 
 
 class BadName(InputError):

@@ -49,6 +49,7 @@ ERRORS = {
     "StaleBookmark": "ConfigError",
     "InputError": "SingerlakeError",
     "BadMessage": "InputError",
+    "BadFile": "InputError",
     "BadName": "InputError",
     "MissingKey": "InputError",
     "InvalidRecord": "InputError",
