@@ -123,6 +123,7 @@ METHODS = {
     "Writer": {
         "append",
         "append_records",
+        "attach",
         "close",
         "commit",
         "end",
