@@ -5,7 +5,6 @@ See `removal` for the rule that keeps this apart from writers at work.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
 from functools import partial
@@ -59,7 +58,7 @@ def remove(
     going = _unnamed(store, now, known, wanted, marks)
     if dry_run or not going:
         return sorted(map(keys.under, going))
-    began, began_at = time.monotonic(), clock.now()
+    began, began_at = REAL.monotonic(), clock.now()
     announcement = removal.announce(store, keys, REAL.new_id(), going)
     try:
         head = commit.touch_ourselves(store, keys, new_writer_id(), LockTimes())
@@ -75,7 +74,7 @@ def remove(
 
     def in_time() -> Iterator[str]:
         for path in sorted(due):
-            took = max(time.monotonic() - began, (clock.now() - began_at).total_seconds())
+            took = max(REAL.monotonic() - began, (clock.now() - began_at).total_seconds())
             if took > LONGEST:
                 return  # the next purge goes on
             yield keys.under(path)
