@@ -107,7 +107,7 @@ def test_no_schedule_leaves_a_record_without_its_bytes(name: str) -> None:
 
 beside = case(with_an_orphan, share=2, whole=2, a=putting(1), p=purging_files())
 between = case(
-    with_an_orphan, share=2, whole=2, a=putting_beside_own_commits(1, 2), p=purging_files()
+    with_an_orphan, share=3, whole=3, a=putting_beside_own_commits(1, 2), p=purging_files()
 )
 
 CONTROLS: dict[str, tuple[Case, Broken]] = {
