@@ -167,7 +167,7 @@ def test_a_record_before_its_bytes_is_seen(tmp_path: Path) -> None:
     )
     store = LocalStore(tmp_path / "killed")
     with pytest.raises(SystemExit):
-        put_record_first(_Exiting(store, commit), tmp_path)
+        put_record_first(_Exiting(store, commit, False), tmp_path)
     assert "blob-missing" in [one.code for one in check(store, times=QUICK).findings]
 
 
