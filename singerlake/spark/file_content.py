@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 from pyspark.sql import types as spark_types
 
+from singerlake.decode.request import STANDARD_METADATA
 from singerlake.errors import ConfigError, CorruptFile, InputError, MissingFile, NotFound
 from singerlake.format import blob, blob_keys
 from singerlake.format.keys import StreamKeys
@@ -38,6 +39,7 @@ def read_files(
     property_name: str | None = None,
     max_content_bytes: int = MAX_CONTENT_BYTES,
     missing: Literal["fail", "null"] = "fail",
+    metadata: bool | Sequence[str] = False,
     storage_options: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> DataFrame:
@@ -53,11 +55,8 @@ def read_files(
     address = absolute(str(root))
     lake = open_on(open_store(address, storage_options or {}))
     name = _marked(lake, tap, stream, property_name)
-    asked = options.pop("metadata", False)
-    metadata = ["_files"] if asked in (False, None) else _with_files(asked)
-    frame = read_stream(
-        spark, root, tap, stream, metadata=metadata, storage_options=storage_options, **options
-    )
+    options = {**options, "metadata": _with_files(metadata), "storage_options": storage_options}
+    frame = read_stream(spark, root, tap, stream, **options)
     taken = {each.lower() for each in frame.columns} & {PATH, CONTENT}
     if taken:
         raise ConfigError(
@@ -70,15 +69,15 @@ def read_files(
     below = sql.col("_files").getItem(name)
     where = sql.concat(sql.lit(f"{lake.store.url}/{folder}/"), below)
     reading = _Content(address, sealed, folder, max_content_bytes, missing == "null")
-    content = sql.udf(reading, spark_types.BinaryType())
+    # A function without type hints: Spark would look at them for another kind of function.
+    content = sql.udf(lambda path: reading(path), spark_types.BinaryType())
     found = files.withColumn(PATH, where).withColumn(CONTENT, content(below))
-    return found if asked and "_files" in metadata and asked is not True else found.drop("_files")
+    is_asked_for = not isinstance(metadata, bool) and "_files" in metadata
+    return found if is_asked_for else found.drop("_files")
 
 
-def _with_files(asked: Any) -> Any:
-    from singerlake.decode.request import STANDARD_METADATA
-
-    names = STANDARD_METADATA if asked is True else asked
+def _with_files(asked: bool | Sequence[str]) -> list[str]:
+    names = STANDARD_METADATA if asked is True else asked or ()
     return list(dict.fromkeys([*names, "_files"]))
 
 
