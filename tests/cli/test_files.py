@@ -85,9 +85,10 @@ def test_what_is_refused(root: Path, arguments: tuple[str, ...], code: int, said
 
 
 def test_the_root_may_be_in_the_environment(root: Path) -> None:
-    file, at = str(root.parent / "door.jpg"), {"SINGERLAKE_ROOT": str(root)}
-    assert run("put", file, "--what", "photos", "--where", "camera-1", **at).exit_code == 0
-    assert "door.jpg" in said("latest", *WHERE, **at)
+    file, at = str(root.parent / "door.jpg"), str(root)
+    put_there = ("put", file, "--what", "photos", "--where", "camera-1")
+    assert run(*put_there, SINGERLAKE_ROOT=at).exit_code == 0
+    assert "door.jpg" in said("latest", *WHERE, SINGERLAKE_ROOT=at)
 
 
 def test_a_flipped_byte_and_missing_bytes(root: Path) -> None:

@@ -13,8 +13,9 @@ from unittest import mock
 
 from singerlake.errors import BusyError, NotFound
 from singerlake.format import blob, blob_keys
-from singerlake.lake import Lake, Snapshot, log, open_on
+from singerlake.lake import Lake, Snapshot, commit, log, open_on
 from singerlake.lake.blobs import purge as purges
+from singerlake.lake.blobs import removal
 from singerlake.lake.blobs.live import live
 from singerlake.lake.blobs.reference import Marks
 from singerlake.lake.blobs.staged import Staged
@@ -223,13 +224,13 @@ def in_world(world: World) -> Iterator[None]:
 def silent_purge() -> Any:
     """Nobody is told what will be removed."""
     return mock.patch.object(
-        purges.removal, "announce", lambda store, keys, unique, paths: keys.under("_files/none")
+        removal, "announce", lambda store, keys, unique, paths: keys.under("_files/none")
     )
 
 
 def purge_that_trusts_another() -> Any:
     """Any new version of the manifest is taken for the purge's own."""
-    return mock.patch.object(purges.commit, "touch_ourselves", purges.commit.touch)
+    return mock.patch.object(commit, "touch_ourselves", commit.touch)
 
 
 def writer_that_looks_once() -> Any:

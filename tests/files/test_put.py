@@ -7,6 +7,7 @@ import json
 import sys
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -113,13 +114,13 @@ def test_a_file_that_changes_meanwhile_is_an_error_and_not_visible(
     opened = Path.open
     times = 0
 
-    def open_and_change(self: Path, *args: object, **options: object) -> object:
+    def open_and_change(self: Path, *args: Any, **options: Any) -> Any:
         nonlocal times
         if self == path and args == ("rb",):
             times += 1
             if times == 2:
                 path.write_bytes(second)
-        return opened(self, *args, **options)  # type: ignore[arg-type]
+        return opened(self, *args, **options)
 
     monkeypatch.setattr(Path, "open", open_and_change)
     with pytest.raises(BadFile, match="it changed meanwhile"):

@@ -11,7 +11,7 @@ import pytest
 
 from singerlake.errors import BusyError, CorruptFile
 from singerlake.format import blob_keys
-from singerlake.lake import WriterOptions, check, open_on
+from singerlake.lake import WriterOptions, check, clock, open_on
 from singerlake.lake.blobs import purge as purges
 from singerlake.lake.blobs import removal
 from singerlake.lake.vacuum import purge
@@ -51,8 +51,8 @@ def test_an_orphan_is_found_and_goes_after_its_grace_period() -> None:
 def test_the_grace_period_is_by_the_stores_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine whose clock is a year ahead removes nothing that was put just now."""
     store = with_an_orphan()
-    real = purges.clock.now()
-    monkeypatch.setattr(purges.clock, "now", lambda: real + timedelta(days=365))
+    real = clock.now()
+    monkeypatch.setattr(clock, "now", lambda: real + timedelta(days=365))
     assert purge(store, KEYS, timedelta(days=7)) == []
     assert is_there(store)
     assert list(removal.listed(store, KEYS)) == []
