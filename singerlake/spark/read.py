@@ -17,6 +17,7 @@ from singerlake.decode.version_union import Conflict, chosen, merge
 from singerlake.errors import ConfigError
 from singerlake.format import times
 from singerlake.lake import open_on
+from singerlake.lake.extent import require_streams
 from singerlake.spark import options as read_options
 from singerlake.spark.lend import lend
 from singerlake.spark.observed import MISFITS, observed
@@ -141,11 +142,11 @@ def read_tap(
 ) -> dict[str, DataFrame]:
     """Every stream of a tap, by name; `options` are those of `read_stream`."""
     lake = open_on(open_store(root, storage_options or {}))
+    names = [stream.name for stream in lake.tap(tap).streams()]
+    require_streams(lake.store, tap, names, options.get("as_of"))
     return {
-        stream.name: read_stream(
-            spark, root, tap, stream.name, storage_options=storage_options, **options
-        )
-        for stream in lake.tap(tap).streams()
+        name: read_stream(spark, root, tap, name, storage_options=storage_options, **options)
+        for name in names
     }
 
 
