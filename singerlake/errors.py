@@ -19,6 +19,7 @@
     │   ├── TooManyMisfits          more values than are allowed do not fit their columns' types
     │   ├── BadUpload               the metadata of an uploaded file are missing or wrong
     │   ├── BadNotification         a message of a queue or webhook says nothing that we understand
+    │   ├── BadFile                 a file to be stored is missing, changed, or not where it may be
     │   ├── BadName                 a name of a tap, stream or pin that no path can hold
     │   └── SchemaCollision         two schemas of one stream have the same hash
     ├── DamageError             the lake needs repair: `singerlake check`, `singerlake rebuild`
@@ -121,6 +122,10 @@ class BadUpload(InputError):
 
 class BadNotification(InputError):
     """A message of a queue or a webhook says nothing that we understand."""
+
+
+class BadFile(InputError):
+    """A file to be stored is missing, changed while it was read, or lies where it may not."""
 
 
 class BadName(InputError):

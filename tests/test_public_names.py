@@ -50,6 +50,7 @@ ERRORS = {
     "StaleBookmark": "ConfigError",
     "InputError": "SingerlakeError",
     "BadMessage": "InputError",
+    "BadFile": "InputError",
     "BadName": "InputError",
     "BadNotification": "InputError",
     "BadUpload": "InputError",
@@ -128,6 +129,7 @@ METHODS = {
     "Writer": {
         "append",
         "append_records",
+        "attach",
         "close",
         "commit",
         "end",
