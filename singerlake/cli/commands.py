@@ -20,6 +20,7 @@ COMMANDS = {
     "du": "Show what each stream takes up.",
     "help": "Explain a command, or a topic.",
     "land": "Start a tap, and land what it sends.",
+    "lineage": "Trace what was made of what.",
     "log": "Show what was committed, newest last.",
     "ls": "List taps and streams.",
     "pin": "Give the lake as it is now a name.",
