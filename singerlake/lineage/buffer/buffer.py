@@ -12,7 +12,7 @@ from singerlake.errors import CorruptFile
 from singerlake.lineage.buffer import collection, dead, rescue
 from singerlake.lineage.buffer.event import Stored
 from singerlake.lineage.buffer.layout import STATE, bytes_of
-from singerlake.lineage.buffer.limits import Limits
+from singerlake.lineage.buffer.limits import DEFAULTS, Limits
 from singerlake.lineage.buffer.owner import Owner
 from singerlake.lineage.buffer.partition import Partition
 from singerlake.lineage.buffer.reader import Reader
@@ -40,7 +40,7 @@ class Buffer:
         self,
         folder: Path,
         destinations: Collection[str],
-        limits: Limits = Limits(),
+        limits: Limits = DEFAULTS,
         runtime: Runtime = REAL,
     ) -> None:
         """Raises `LockTimeout` where another process has it, and `UnsupportedFormat`."""

@@ -81,7 +81,7 @@ def _delete(
     checkpoints: Mapping[str, int],
     dropped: Mapping[str, int],
 ) -> None:
-    """The counts and checkpoints are on the disk before the files go: a crash counts nothing twice."""
+    """Counts and checkpoints are on the disk before the files go: nothing is counted twice."""
     last = gone[-1].last
     with shelf.state.change(durable=True) as connection:
         set_fact(connection, FLOOR, _floor_after(shelf.partitions(), gone))

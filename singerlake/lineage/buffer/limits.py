@@ -24,3 +24,6 @@ class Limits:
     group_bytes: int = 4_000_000
     waiting_events: int = 10_000
     waiting_bytes: int = 64_000_000
+
+
+DEFAULTS = Limits()
