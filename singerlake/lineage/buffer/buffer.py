@@ -5,12 +5,11 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from singerlake.errors import CorruptFile
 from singerlake.lineage.buffer import collection, dead, rescue
-from singerlake.lineage.buffer.event import Stored
+from singerlake.lineage.buffer.dead import Done
 from singerlake.lineage.buffer.layout import STATE, bytes_of
 from singerlake.lineage.buffer.limits import DEFAULTS, Limits
 from singerlake.lineage.buffer.owner import Owner
@@ -25,14 +24,6 @@ from singerlake.runtime import REAL, Runtime
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Refusal:
-    """Why an event goes to the dead letters."""
-
-    status: int | None
-    reason: str
-
-
 class Buffer:
     """Any thread may use it. One process at a time has it open."""
 
@@ -44,7 +35,7 @@ class Buffer:
         runtime: Runtime = REAL,
     ) -> None:
         """Raises `LockTimeout` where another process has it, and `UnsupportedFormat`."""
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._runtime, self._limits = runtime, limits
         self._owner = Owner(folder, runtime)
         try:
@@ -109,40 +100,29 @@ class Buffer:
     def checkpoints(self) -> Mapping[str, int]:
         return dict(self._checkpoints)
 
-    def advance(
-        self,
-        destination: str,
-        sequence: int,
-        sent: int,
-        refused: Sequence[tuple[Stored, Refusal]] = (),
-    ) -> None:
-        """All to this number is done with: so many sent, these refused."""
+    def advance(self, destination: str, done: Done) -> None:
+        """Move a destination's checkpoint past what it is done with."""
         now = int(self._runtime.now().timestamp() * 1000)
         with self._lock:
-            overtaken = sequence <= self._checkpoints[destination] and sent + len(refused)
+            before = self._checkpoints[destination]
             with self.state.change() as connection:
-                for event, why in refused:
-                    dead.bury(connection, destination, event, why.status, why.reason, now)
-                    connection.execute(
-                        "DELETE FROM skips WHERE destination=? AND sequence=?",
-                        (destination, event.sequence),
-                    )
-                # What was dropped while it was on its way was not dropped after all.
-                count(connection, destination, {"sent": sent, "dropped": -overtaken})
-                if not overtaken:
-                    set_checkpoint(connection, destination, sequence)
-            if not overtaken:
-                self._checkpoints[destination] = sequence
+                for event, why in done.refused:
+                    dead.bury(connection, destination, event, why, now)
+                # What a limit dropped while it was on its way was not dropped after all.
+                overtaken = self._events(done.first, min(done.last, before))
+                count(connection, destination, {"sent": done.sent, "dropped": -overtaken})
+                set_checkpoint(connection, destination, max(before, done.last))
+            self._checkpoints[destination] = max(before, done.last)
             self.shelf.delivered = min(self._checkpoints.values())
+
+    def _events(self, first: int, last: int) -> int:
+        return max(0, last - first + 1 - self.shelf.gaps.between(first, last))
 
     def lag(self, destination: str) -> int:
         """Events that the destination has not got yet."""
-        checkpoint, lag = self._checkpoints[destination], 0
-        for one in self.shelf.partitions():
-            first = max(one.first, checkpoint + 1)
-            if one.last >= first:
-                lag += one.last - first + 1 - self.shelf.gaps.between(first, one.last)
-        return lag
+        after = self._checkpoints[destination] + 1
+        parts = self.shelf.partitions()
+        return sum(self._events(max(one.first, after), one.last) for one in parts)
 
     def lag_bytes(self, destination: str) -> int:
         """What the partitions that hold those events take up on the disk."""

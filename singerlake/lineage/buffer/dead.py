@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from isal import isal_zlib
@@ -12,6 +13,23 @@ from singerlake.lineage.buffer.event import LEVEL, Stored
 from singerlake.lineage.buffer.state import State, count
 
 SKIPPED = "skipped by hand"
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why an event goes to the dead letters."""
+
+    status: int | None
+    reason: str
+
+
+class Done(NamedTuple):
+    """Events that a destination is done with, from the first number to the last."""
+
+    first: int
+    last: int
+    sent: int
+    refused: Sequence[tuple[Stored, Refusal]] = ()
 
 
 class Letter(NamedTuple):
@@ -30,15 +48,17 @@ def bury(
     connection: sqlite3.Connection,
     destination: str,
     event: Stored,
-    status: int | None,
-    reason: str,
+    why: Refusal,
     now: int,
 ) -> None:
     """In the transaction that moves the checkpoint past the event."""
     deflated = isal_zlib.compress(event.event, LEVEL)
     connection.execute(
         "INSERT OR REPLACE INTO dead VALUES(?,?,?,?,?,?,0)",
-        (event.sequence, destination, now, status, reason, deflated),
+        (event.sequence, destination, now, why.status, why.reason, deflated),
+    )
+    connection.execute(
+        "DELETE FROM skips WHERE destination=? AND sequence=?", (destination, event.sequence)
     )
     count(connection, destination, {"dead": 1})
 
@@ -67,7 +87,7 @@ def _letter(*row: object) -> Letter:
         None if status is None else int(str(status)),
         str(reason),
         bool(again),
-        isal_zlib.decompress(event),  # type: ignore[arg-type]
+        isal_zlib.decompress(event),
     )
 
 
@@ -90,12 +110,12 @@ def forget(state: State, letter: Letter) -> None:
         count(connection, letter.destination, {"revived": 1})
 
 
-def keep_dead(state: State, letter: Letter, status: int | None, reason: str) -> None:
+def keep_dead(state: State, letter: Letter, why: Refusal) -> None:
     """It was refused again."""
     with state.change() as connection:
         connection.execute(
             "UPDATE dead SET again=0, status=?, reason=? WHERE destination=? AND sequence=?",
-            (status, reason, letter.destination, letter.sequence),
+            (why.status, why.reason, letter.destination, letter.sequence),
         )
 
 

@@ -5,12 +5,15 @@ The checksum covers all of it, so that a flipped bit anywhere in a row is seen w
 
 from __future__ import annotations
 
+import logging
 import struct
 from typing import NamedTuple
 
 from isal import isal_zlib
 
 from singerlake.errors import CorruptFile
+
+logger = logging.getLogger(__name__)
 
 LEVEL = 1
 _HEAD = struct.Struct("<qqq")
@@ -44,8 +47,8 @@ def unpack(row: Row) -> Stored:
     try:
         if _checksum(sequence, received, size, deflated) == checksum:
             return Stored(sequence, received, isal_zlib.decompress(deflated))
-    except (TypeError, ValueError, struct.error, isal_zlib.error):
-        pass  # a damaged row holds anything: the error below says all that can be said
+    except Exception:  # a damaged row holds anything
+        logger.debug("event %r cannot be read", sequence, exc_info=True)
     raise CorruptFile(f"event {sequence}: expected the bytes that its checksum is of, found others")
 
 

@@ -44,6 +44,10 @@ class Writer:
             except (SingerlakeError, sqlite3.Error, OSError) as error:
                 self._refuse(group, error)
                 continue
+            except Exception as error:  # a writer that ends in silence would hold all requests
+                logger.exception("the writer failed, and goes on")
+                self._refuse(group, error)
+                continue
             self._shelf.announce()
             for request in group:
                 request.done(list(range(first, first + len(request.events))))

@@ -64,7 +64,8 @@ DEFINITIONS: dict[str, Schema] = {
     ),
     "DatasetEvent": _also(
         "BaseEvent",
-        _object(("dataset",), dataset=_ref("StaticDataset")) | {"not": {"required": ["job", "run"]}},
+        _object(("dataset",), dataset=_ref("StaticDataset"))
+        | {"not": {"required": ["job", "run"]}},
     ),
     "JobEvent": _also(
         "BaseEvent",
@@ -78,9 +79,7 @@ DEFINITIONS: dict[str, Schema] = {
     ),
     "Dataset": _DATASET,
     "StaticDataset": _ref("Dataset"),
-    "InputDataset": _also(
-        "Dataset", {"properties": {"inputFacets": _facets("InputDatasetFacet")}}
-    ),
+    "InputDataset": _also("Dataset", {"properties": {"inputFacets": _facets("InputDatasetFacet")}}),
     "OutputDataset": _also(
         "Dataset", {"properties": {"outputFacets": _facets("OutputDatasetFacet")}}
     ),

@@ -1,4 +1,4 @@
-"""`python -m singerlake.lineage.schema.derive`: facet schemas out of the openlineage-python package.
+"""`python -m singerlake.lineage.schema.derive`: facet schemas out of openlineage-python.
 
 Prints JSON. It runs in a process of its own, which takes half a second and 38 MB: the proxy needs
 neither again. The package has no schema files, but a class for every facet of the spec: its fields,
@@ -47,6 +47,7 @@ _FACET_IN_FACET: Schema = {
     "properties": {"_producer": _URI, "_schemaURL": _URI, "_deleted": {"type": "boolean"}},
     "required": ["_producer", "_schemaURL"],
 }
+
 
 def facets() -> Iterator[dict[str, Any]]:
     """Every facet: its key, the group of facets that it may stand in, its address, its schema."""
@@ -140,7 +141,8 @@ class _Deriver:
 
 def _format(field: Any) -> Schema:
     """The format that a field's own check asks for."""
-    pending, seen = [field.validator], set()
+    pending: list[Any] = [field.validator]
+    seen: set[str] = set()
     while pending:
         check = pending.pop()
         pending += getattr(check, "_validators", ())

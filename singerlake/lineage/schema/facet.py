@@ -1,4 +1,4 @@
-"""Facet schemas: by the key and the group of facets that they stand under, in all versions known."""
+"""Facet schemas: by the group and key that a facet stands under, in all versions known."""
 
 from __future__ import annotations
 

@@ -32,7 +32,8 @@ class Problem(NamedTuple):
 
 def problem_of(error: ValidationError, above: Sequence[str | int] = ()) -> Problem:
     found = _KINDS.get(type(error.instance), "value")
-    path, kind = [*above, *error.instance_path], error.kind
+    path = [*above, *error.instance_path]
+    kind: Any = error.kind
     match kind.name:
         case "required":
             return Problem(path_of([*path, kind.property]), "expected a value, found nothing")
