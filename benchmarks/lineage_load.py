@@ -29,7 +29,11 @@ def event(size: int) -> bytes:
         "run": {"runId": str(uuid.UUID(int=7))},
         "job": {"namespace": "benchmark", "name": "load"},
         "outputs": [
-            {"namespace": "s3://lake", "name": "orders", "facets": {"schema": facet | {"fields": fields}}}
+            {
+                "namespace": "s3://lake",
+                "name": "orders",
+                "facets": {"schema": facet | {"fields": fields}},
+            }
         ],
     }
     while len(json.dumps(made)) < size:

@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 
 from singerlake.lineage.buffer import Buffer, Limits, database
-from singerlake.lineage.buffer import partition as partitions
 from singerlake.lineage.buffer.dead import Done, Refusal
+from singerlake.lineage.buffer.state import State
 
 DESTINATION = "backend"
 ROUNDS = 6
@@ -25,7 +25,7 @@ def event(number: int) -> bytes:
 
 
 def main(folder: Path, variant: str) -> None:
-    {"": lambda: None, "unsynced": _unsynced, "unnamed": _unnamed}[variant]()
+    {"": lambda: None, "unsynced": _unsynced, "forgetful": _forgetful}[variant]()
     buffer = Buffer(folder, [DESTINATION], Limits(partition_bytes=20_000, free_bytes=0))
     made = 0
     reader = buffer.reader()
@@ -59,9 +59,10 @@ def _unsynced() -> None:
     database.connect = unsynced
 
 
-def _unnamed() -> None:
-    """A new partition's name is not synced."""
-    partitions.database.sync_folder = lambda folder: None  # type: ignore[assignment]
+def _forgetful() -> None:
+    """A partition is deleted before the checkpoint that says that it was sent is synced."""
+    change = State.change
+    State.change = lambda self, durable=False: change(self)  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

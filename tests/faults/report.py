@@ -42,6 +42,7 @@ SUITES = {
     "Kills": Expected(7, 1),
     "Load": Expected(2, 1),
     "Outages": Expected(18, 2),
+    "Power cuts": Expected(1, 2),
     "Projecting": Expected(4, 2),
     "Rows by an enemy": Expected(8, 3),
     "Secrets": Expected(4, 6),

@@ -11,9 +11,10 @@ import pytest
 from singerlake.lineage.buffer import Buffer
 from tests.faults import lineage_work
 from tests.faults.lineage_work import DESTINATION, event
-from tests.faults.power_cut import Keep, Name, Promise, Sync, Trace, Write, recorded
+from tests.faults.power_cut import Keep, Name, Promise, Sync, Trace, Write
 from tests.faults.result import Line
 from tests.faults.scale import scaled
+from tests.faults.strace import recorded
 
 MODULE = "tests/faults/test_power_cuts.py"
 KEEPS: tuple[Keep, ...] = ("nothing", "everything", "names", "data", "some")
@@ -88,7 +89,7 @@ def test_no_acknowledged_event_is_lost_by_a_power_cut(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("variant", ["unsynced", "unnamed"])
+@pytest.mark.parametrize("variant", ["unsynced", "forgetful"])
 def test_a_buffer_that_does_not_sync_is_seen(variant: str, tmp_path: Path) -> None:
     trace = work(tmp_path, variant)
     _, problems = examined(trace, tmp_path / "image", *scaled((6, 1), (100, 1)))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from singerlake.errors import CorruptFile, UnsupportedFormat
 from singerlake.lineage.buffer import database
-from singerlake.lineage.buffer.event import Row
+from singerlake.lineage.buffer.event import Row, unpack
 from singerlake.lineage.buffer.layout import PREPARED, copy_of, files_of, partition_path
 
 _TABLE = """
@@ -73,8 +73,12 @@ def opened(path: Path, first: int) -> Partition:
                 raise CorruptFile(f"{path}: expected a partition of events, found another file")
             if format > database.FORMAT:
                 raise newer(path, format)
-            (last,) = connection.execute("SELECT max(sequence) FROM events").fetchone()
-            return Partition(path, first, first - 1 if last is None else last)
+            newest = connection.execute(
+                f"SELECT {_COLUMNS} FROM events ORDER BY sequence DESC LIMIT 1"
+            ).fetchone()
+            # Checked, as its number says how many there are: damage may put any number here.
+            last = first - 1 if newest is None else unpack(newest).sequence
+            return Partition(path, first, last)
         finally:
             connection.close()
     except sqlite3.Error as error:

@@ -36,12 +36,21 @@ def _readable(broken: Partition) -> Iterator[Row]:
         return
     with closing(connection):
         for number in range(broken.first, broken.last + 1):
-            try:
-                row = partition.row_at(connection, number)
-                if row is not None and unpack(row).sequence == number:
-                    yield row
-            except (sqlite3.Error, CorruptFile):
-                continue
+            if row := _row(connection, number):
+                yield row
+        # A power cut may have taken the number of the last event, and left the event.
+        number = broken.last + 1
+        while row := _row(connection, number):
+            yield row
+            number += 1
+
+
+def _row(connection: sqlite3.Connection, number: int) -> Row | None:
+    try:
+        row = partition.row_at(connection, number)
+        return row if row is not None and unpack(row).sequence == number else None
+    except (sqlite3.Error, CorruptFile):
+        return None
 
 
 def set_aside(folder: Path, path: Path, runtime: Runtime) -> None:

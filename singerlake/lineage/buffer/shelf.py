@@ -99,7 +99,8 @@ class Shelf:
 
     def holding(self, sequence: int) -> Partition | None:
         """The first partition with an event past this number."""
-        return next((one for one in self.partitions() if one.last > sequence), None)
+        found = (one for one in self.partitions() if one.last >= max(one.first, sequence + 1))
+        return next(found, None)
 
     def add_partition(self) -> Partition:
         made = partition.create(self.folder, self.next)
