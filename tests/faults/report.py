@@ -40,6 +40,7 @@ SUITES = {
     "Hostile input": Expected(26, 1),
     "Interleavings": Expected(23, 11),
     "Kills": Expected(7, 1),
+    "Lineage proxy": Expected(2, 2),
     "Load": Expected(2, 1),
     "Outages": Expected(18, 2),
     "Power cuts": Expected(1, 2),
