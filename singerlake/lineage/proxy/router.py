@@ -63,7 +63,7 @@ class Router:
         """Good events of a batch are kept whatever the others are, all in one transaction."""
         try:
             events = [bytes(raw) for raw in _batch.decode(body)]
-        except (msgspec.MsgspecError, RecursionError) as error:
+        except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
             raise Problem(400, "BadBatch", f"expected a JSON array of events: {error}") from None
         good: list[bytes] = []
         failed: list[dict[str, Any]] = []
