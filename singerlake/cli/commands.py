@@ -25,6 +25,7 @@ COMMANDS = {
     "index": "Find files by tap, stream, time and run.",
     "land": "Start a tap, and land what it sends.",
     "latest": "Show the newest file of a stream.",
+    "lineage": "Trace what was made of what.",
     "log": "Show what was committed, newest last.",
     "ls": "List taps and streams.",
     "pin": "Give the lake as it is now a name.",
