@@ -36,6 +36,17 @@ class Runtime:
         """Wait until somebody sets the event, at most so long; returns whether it was set."""
         return woken.wait(seconds)
 
+    def thread(self, work: Callable[[], None], name: str) -> threading.Thread:
+        """Have this done beside everything else. The end of the program does not wait for it."""
+        thread = threading.Thread(target=work, name=name, daemon=True)
+        thread.start()
+        return thread
+
+    def join(self, thread: threading.Thread, seconds: float) -> bool:
+        """Wait until a thread ends, at most so long; returns whether it has."""
+        thread.join(seconds)
+        return not thread.is_alive()
+
     def map(
         self, work: Callable[[Item], Result], items: Sequence[Item], workers: int
     ) -> list[Result]:

@@ -60,6 +60,7 @@ def event(tap: str, log_id: str, row: Row) -> RunEnded:
         begun=row.begun,
         ended=row.ended,
         streams=row.streams,
+        reason=row.reason,
         corrects=row.mark is not None,
     )
 
