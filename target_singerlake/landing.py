@@ -102,7 +102,7 @@ class Landing:
                 self.writer.end(outcome, reason=reason, exit_code=exit_code, bookmarks=held)
             finally:
                 if self._on_end is not None:
-                    self._on_end(verdict)
+                    self._on_end(outcome, reason)
             why = f" ({reason})" if reason else ""
             self._log.info("Run %s: %s%s", self.writer.run_id, outcome, why)
 

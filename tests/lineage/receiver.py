@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -46,10 +46,11 @@ class Receiver:
     def events(self) -> list[dict[str, Any]]:
         return [json.loads(body) for _, _, body in list(self.requests)]
 
-    def wait_for(self, count: int) -> None:
+    def wait_for(self, count: int, is_alive: Callable[[], bool] = lambda: True) -> None:
         deadline = time.monotonic() + PATIENCE
         while len(self.requests) < count:
             assert time.monotonic() < deadline, self.events
+            assert is_alive(), self.events
             time.sleep(0.01)
 
     def serve(self) -> None:

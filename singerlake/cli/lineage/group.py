@@ -7,7 +7,10 @@ import click
 from singerlake.cli.commands import LazyGroup
 from singerlake.cli.exit_codes import POINTER
 
-TABLE: dict[str, str] = {}
+TABLE: dict[str, str] = {
+    "emit": "Send events about commits and runs.",
+    "show": "Show where a stream came from.",
+}
 
 
 @click.group(cls=LazyGroup, table=TABLE, package="singerlake.cli.lineage", epilog=POINTER)

@@ -80,12 +80,12 @@ class Emitter:
             self._thread = self._runtime.thread(self._run, "singerlake-lineage")
         self._work.set()
 
-    def close(self, seconds: float = AT_THE_END) -> Counts:
-        """Wait at most so long for unsent events, and say in the log how many are left."""
+    def close(self) -> Counts:
+        """Wait for `AT_THE_END` at most for unsent events, and say in the log how many are left."""
         self._closing.set()
         self._work.set()
         if self._thread is not None:
-            self._runtime.join(self._thread, seconds)
+            self._runtime.join(self._thread, AT_THE_END)
         self._abandoned.set()
         counts = self.counts
         counts.left = len(self._made) + sum(events for _, events in list(self._waiting))

@@ -14,10 +14,10 @@ from datetime import datetime
 from singerlake.format.run import Outcome, RunStream
 from singerlake.lake.feed.event import Committed
 from singerlake.lineage.event import facet, name, run_id, value
-from singerlake.lineage.event.name import DatasetName
 from singerlake.lineage.event.value import Event, EventType, RunEvent
 from singerlake.lineage.job import dataset
 from singerlake.lineage.job.context import Context, RunName, job_facets
+from singerlake.lineage.job.process import Edge, Process, Side
 
 VERB = "land"
 
@@ -62,48 +62,22 @@ class Landing:
     def _event(
         self, kind: EventType, time: datetime, streams: Mapping[str, RunStream], reason: str = ""
     ) -> RunEvent:
-        facets = self.context.run_facets()
-        tags = {"run_id": self.run_id, "writer_id": self.writer_id}
-        facets["tags"] = facet.RunTags(
-            tags=tuple(facet.Tag(key=key, value=text) for key, text in tags.items())
+        tags = (("run_id", self.run_id), ("writer_id", self.writer_id))
+        process = Process(self.context, self.run, tags=tags)
+        edges = (self._edge(stream, count) for stream, count in streams.items())
+        return process.event(kind, time, edges, reason)
+
+    def _edge(self, stream: str, count: RunStream) -> Edge:
+        source = name.of_messages(self.tap, stream)
+        target = name.of_stream(self.url, self.tap, stream)
+        read = written = value.NO_FACETS
+        if count.log_id:
+            read = dataset.read(count.records)
+            written = dataset.written(count.records, count.bytes, count.files)
+        return Edge(
+            Side(source, dataset.of_messages(source), read),
+            Side(target, dataset.of_stream(target, count.last_sequence), written),
         )
-        if kind == "FAIL":
-            facets["errorMessage"] = facet.ErrorMessage(message=reason or "the run failed")
-        pairs = [(self._messages(stream), self._stream(stream)) for stream in streams]
-        counts = list(streams.values())
-        run = self.run
-        return RunEvent(
-            event_time=value.moment(time),
-            event_type=kind,
-            run=value.Run(run_id=run.run_id, facets=facets),
-            job=value.job(run.job, {**job_facets("JOB"), "lineage": dataset.edges(pairs)}),
-            inputs=tuple(
-                value.input_dataset(source, dataset.of_messages(source), _read(count))
-                for (source, _), count in zip(pairs, counts, strict=True)
-            ),
-            outputs=tuple(
-                value.output_dataset(
-                    target, dataset.of_stream(target, count.last_sequence), _written(count)
-                )
-                for (_, target), count in zip(pairs, counts, strict=True)
-            ),
-        )
-
-    def _messages(self, stream: str) -> DatasetName:
-        return name.of_messages(self.tap, stream)
-
-    def _stream(self, stream: str) -> DatasetName:
-        return name.of_stream(self.url, self.tap, stream)
-
-
-def _read(count: RunStream) -> value.Facets:
-    return dataset.read(count.records) if count.log_id else value.NO_FACETS
-
-
-def _written(count: RunStream) -> value.Facets:
-    if not count.log_id:
-        return value.NO_FACETS
-    return dataset.written(count.records, count.bytes, count.files)
 
 
 def commit_events(
