@@ -12,6 +12,7 @@ from singer_sdk import typing as th
 from singerlake.errors import ConfigError
 from singerlake.format import times
 from singerlake.lake.extent import ALL, COMPLETE, Extent, parse_as_of
+from singerlake.plugin import lineage
 
 SETTINGS: dict[str, Any] = th.PropertiesList(
     th.Property(
@@ -102,6 +103,12 @@ SETTINGS: dict[str, Any] = th.PropertiesList(
         th.ArrayType(th.StringType),
         title="Streams",
         description="Only these streams; all of the tap's if unset.",
+    ),
+    th.Property(
+        lineage.SETTING,
+        th.StringType,
+        title="Lineage",
+        description=lineage.DESCRIPTION,
     ),
 ).to_dict()
 

@@ -53,8 +53,9 @@ class Process:
             message = (error or "the run failed")[:LONGEST]
             facets["errorMessage"] = facet.ErrorMessage(message=message)
         known = list(edges)
-        sources = [edge.source for edge in known if edge.source is not None]
-        targets = [edge.target for edge in known if edge.target is not None]
+        # By name: what is made into two things is read once.
+        sources = {edge.source.named: edge.source for edge in known if edge.source}.values()
+        targets = {edge.target.named: edge.target for edge in known if edge.target}.values()
         pairs = [
             (edge.source.named, edge.target.named) for edge in known if edge.source and edge.target
         ]

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from singerlake.format.schema import Schema
-from singerlake.lineage.event import facet, name, run_id, schema
+from singerlake.lineage.event import facet, name, run_id, schema, value
 from singerlake.lineage.event.name import DatasetName
 from singerlake.lineage.event.value import EventType, RunEvent
 from singerlake.lineage.job import columns, dataset
@@ -64,18 +64,19 @@ class Replay:
     def _edges(self, stream: ReplayedStream) -> Iterable[Edge]:
         source = name.of_stream(self.url, self.tap, stream.name)
         declared = schema.of_stream(stream.declared)
-        read = dataset.read(stream.records, stream.bytes, stream.files)
+        read = written = value.NO_FACETS
+        if stream.files:
+            read = dataset.read(stream.records, stream.bytes, stream.files)
+            written = dataset.written(stream.records, None, None)
         side = Side(source, dataset.of_stream(source, stream.sequence, declared), read)
-        for number, alias in enumerate(stream.aliases or (stream.name,)):
+        for alias in stream.aliases or (stream.name,):
             target = name.of_messages(self.sender, alias)
             facets = dict(dataset.of_messages(target))
             made = _columns(source, declared, stream)
             if made is not None:
                 facets["columnLineage"] = made
             facets["lineage"] = dataset.made_of(source)
-            written = dataset.written(stream.records, None, None)
-            # A stream that comes out under two names is read once.
-            yield Edge(side if number == 0 else None, Side(target, facets, written))
+            yield Edge(side, Side(target, facets, written))
 
 
 def _columns(
