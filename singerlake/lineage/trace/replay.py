@@ -9,7 +9,7 @@ from singerlake.errors import InputError, SingerlakeError
 from singerlake.format.consumer import consumer
 from singerlake.lake import Tap, clock, consumers
 from singerlake.lineage.emitter.emitter import Emitter
-from singerlake.lineage.event.value import EventType
+from singerlake.lineage.event.value import Event, EventType
 from singerlake.lineage.job import context
 from singerlake.lineage.job.replay import Replay, ReplayedStream
 from singerlake.lineage.trace.person import who
@@ -40,20 +40,23 @@ def replaying(emitter: Emitter, tap: Tap, sender: str, read: Read) -> Iterator[N
         raise
     else:
         report("COMPLETE")
-        _note(tap, who(surroundings, "tap-singerlake"), read)
+        noted = read()
+        emitter.report(lambda: _noted(tap, who(surroundings, "tap-singerlake"), noted), 0)
     finally:
         emitter.close()
 
 
-def _note(tap: Tap, name: str, read: Read) -> None:
+def _noted(tap: Tap, name: str, read: Sequence[tuple[str, ReplayedStream]]) -> list[Event]:
+    """Notes in the lake who replayed what. On the emitter's thread: a store may be slow."""
     now = clock.now()
     made = {
         one.name: consumer("replay", name, "", log_id, one.sequence, now)
-        for log_id, one in read()
+        for log_id, one in read
         if one.sequence
     }
     if made:
         consumers.note(tap.store, tap.tap_id, made)
+    return []
 
 
 def told(error: BaseException) -> str:
