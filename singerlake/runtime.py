@@ -36,8 +36,8 @@ class Runtime:
         """Wait until somebody sets the event, at most so long; returns whether it was set."""
         return woken.wait(seconds)
 
-    def thread(self, work: Callable[[], None], name: str) -> threading.Thread:
-        """Have this done beside everything else. The end of the program does not wait for it."""
+    def start(self, work: Callable[[], object], name: str) -> threading.Thread:
+        """Do the work in a thread of its own, which does not keep the process alive."""
         thread = threading.Thread(target=work, name=name, daemon=True)
         thread.start()
         return thread

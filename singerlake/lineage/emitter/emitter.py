@@ -77,7 +77,7 @@ class Emitter:
             return
         self._waiting.append((make, events))
         if self._thread is None:
-            self._thread = self._runtime.thread(self._run, "singerlake-lineage")
+            self._thread = self._runtime.start(self._run, "singerlake-lineage")
         self._work.set()
 
     def close(self) -> Counts:
