@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
-
 COMMAND = (sys.executable, "-m", "singerlake.cli", "lineage", "proxy")
 COMMAND += ("--listen", "127.0.0.1:0", "--json")
 

@@ -146,10 +146,10 @@ def test_what_is_not_taken_stays_before_the_state(root: Path, tmp_path: Path) ->
     taken: list[bytes] = []
 
     def refuse_after_three(event: bytes) -> None:
-        from singerlake.errors import Unavailable
+        from singerlake.errors import NoAnswer
 
         if len(taken) == 3:
-            raise Unavailable("gone")
+            raise NoAnswer("gone")
         taken.append(event)
 
     emission = Emission(

@@ -32,7 +32,7 @@ class Destination:
     api_key: str = field(default="", repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     seconds: float = SECONDS
-    verify: bool | str = True
+    ca: Path | None = None
 
     @property
     def sends(self) -> bool:
@@ -124,8 +124,20 @@ def _of_transport(path: str, transport: Mapping[str, Any]) -> Destination | None
         api_key=str(key),
         headers={str(k): str(v) for k, v in headers.items()} if isinstance(headers, dict) else {},
         seconds=_seconds(path, transport.get("timeout", SECONDS)),
-        verify=transport.get("verify", True),
+        ca=_certificates(path, transport.get("verify", True)),
     )
+
+
+def _certificates(path: str, verify: Any) -> Path | None:
+    """A file of certificates to trust, None for the system's."""
+    if isinstance(verify, str):
+        return Path(verify)
+    if verify is not True:
+        raise ConfigError(
+            f"{path}: expected `verify: true`, or the file of a certificate to trust, found "
+            f"{verify!r}; events and keys are not sent to a host that nobody vouches for"
+        )
+    return None
 
 
 def _seconds(path: str, value: Any) -> float:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from singerlake.errors import Unavailable
+from singerlake.errors import NoAnswer
 from singerlake.lake.feed.cursor import Cursor
 from singerlake.lake.feed.event import Failed
 from singerlake.lake.feed.feed import Feed
@@ -48,7 +48,7 @@ class Emission:
         self._complain, self._runtime = complain, runtime
 
     def once(self, tries: int | None = len(PAUSES)) -> Emitted:
-        """All that is new. Raises `Unavailable` after so many tries; None: never."""
+        """All that is new. Raises `NoAnswer` after so many tries; None: never."""
         failures: list[str] = []
         kept = self._runtime.monotonic()
         self._landings.begin_round()
@@ -83,7 +83,7 @@ class Emission:
                 self.emitted.refused += 1
                 self._complain(f"an event was refused: {error}")
                 return
-            except Unavailable as error:
+            except NoAnswer as error:
                 if tried == tries:
                     raise
                 if tried == 0:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import chain, repeat
 
-from singerlake.errors import Unavailable
+from singerlake.errors import NoAnswer
 from singerlake.lineage.emitter.sender import Refused, Sender
 from singerlake.lineage.event.value import Event, encode
 from singerlake.runtime import REAL, Runtime
@@ -135,7 +135,7 @@ class Emitter:
                 self.counts.refused += 1
                 self._complain(f"an event was refused: {error}")
                 return True
-            except Unavailable as error:
+            except NoAnswer as error:
                 self._complain(f"{error}; the work goes on")
             self._runtime.wait(self._closing, pause)
             # At the end every moment counts.

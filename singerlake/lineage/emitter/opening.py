@@ -14,12 +14,12 @@ def open_emitter(setting: str, logger: logging.Logger) -> Emitter | None:
     """None where lineage is off. What is wrong with its settings is a warning: the work goes on."""
     try:
         destination = find(setting)
+        if destination is None:
+            return None
+        return Emitter(_sender(destination), str(destination), logger)
     except ConfigError as error:
         logger.warning("Lineage is off: %s", error)
         return None
-    if destination is None:
-        return None
-    return Emitter(_sender(destination), str(destination), logger)
 
 
 def _sender(destination: Destination) -> Sender:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-from singerlake.errors import Unavailable
+from singerlake.errors import NoAnswer
+from singerlake.http.client import Client, ClientOptions
 from singerlake.lineage.emitter.destination import Destination
 
 PERMANENT = frozenset({400, 413, 422})
@@ -21,37 +21,30 @@ class Refused(Exception):
 
 
 def open_sender(destination: Destination) -> Sender:
-    """Sends an event. It raises `Unavailable` where it is worth another try, and `Refused`."""
+    """Sends an event. It raises `NoAnswer` where it is worth another try, and `Refused`."""
     return _to_file(destination) if destination.file else _over_http(destination)
 
 
 def _over_http(destination: Destination) -> Sender:
-    import urllib3  # comes with the Singer SDK
-
-    verify = destination.verify
-    tls: dict[str, Any] = {"cert_reqs": "CERT_NONE"} if verify is False else {}
-    if isinstance(verify, str):
-        tls["ca_certs"] = verify
-    pool = urllib3.PoolManager(
-        1,
-        retries=False,
-        timeout=urllib3.Timeout(connect=destination.seconds, read=destination.seconds),
-        **tls,
+    seconds = destination.seconds
+    options = ClientOptions(
+        connect_seconds=seconds,
+        read_seconds=seconds,
+        total_seconds=2 * seconds,
+        connections=1,
+        ca=destination.ca,
     )
+    client = Client(options)
     headers = {"Content-Type": "application/json", **destination.headers}
     if destination.api_key:
         headers["Authorization"] = f"Bearer {destination.api_key}"
 
     def send(event: bytes) -> None:
-        try:
-            answer = pool.request("POST", destination.url, body=event, headers=headers)
-        except urllib3.exceptions.HTTPError as error:
-            # Its text would quote the address, and that may hold a password.
-            raise Unavailable(f"{destination}: no answer ({type(error).__name__})") from None
+        answer = client.post(destination.url, event, headers)
         if answer.status in PERMANENT:
             raise Refused(f"{destination} answers {answer.status}")
         if not 200 <= answer.status < 300:
-            raise Unavailable(f"{destination} answers {answer.status}")
+            raise NoAnswer(f"{destination} answers {answer.status}")
 
     return send
 
@@ -68,6 +61,6 @@ def _to_file(destination: Destination) -> Sender:
             finally:
                 os.close(descriptor)
         except OSError as error:
-            raise Unavailable(f"{path} cannot be written: {error.strerror}") from None
+            raise NoAnswer(f"{path} cannot be written: {error.strerror}") from None
 
     return send
