@@ -5,4 +5,5 @@ docs/benchmarks.md has the method and the last results, or the page that a modul
 """
 
 NAMES = ("commits", "snapshots", "feed", "index", "http", "landing", "replay", "spark", "load")
+NAMES = ("commits", "snapshots", "feed", "landing", "lineage_landing", "replay", "spark", "load")
 """In the order in which they run."""

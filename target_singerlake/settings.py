@@ -13,6 +13,7 @@ from singerlake.errors import ConfigError
 from singerlake.lake import LockTimes, WriterOptions
 from singerlake.lake.identity import new_run_id
 from target_singerlake.staged import stage
+from singerlake.plugin import lineage
 
 _OPTIONS, _TIMES = WriterOptions(), LockTimes()
 
@@ -126,6 +127,12 @@ SETTINGS: dict[str, Any] = th.PropertiesList(
             "For taps that never send STATE: count a run as complete whenever its input ends. A "
             "tap that died then looks complete too, unless `singerlake land` starts it."
         ),
+    ),
+    th.Property(
+        lineage.SETTING,
+        th.StringType,
+        title="Lineage",
+        description=lineage.DESCRIPTION,
     ),
     th.Property(
         "validate_records",
