@@ -133,7 +133,7 @@ def run_cluster(binary: str | None = None, primaries: int = 3) -> Iterator[Clust
 
 
 def _known(client: Any) -> int:
-    return len(client.execute_command("CLUSTER", "NODES"))
+    return len(str(client.execute_command("CLUSTER", "NODES")).splitlines())
 
 
 def _replicate(client: Any, primary: str) -> bool:
@@ -145,8 +145,7 @@ def _replicate(client: Any, primary: str) -> bool:
 
 
 def _is_well(client: Any) -> bool:
-    found = client.execute_command("CLUSTER", "INFO")
-    return str(found["cluster_state"]) == "ok"
+    return "cluster_state:ok" in str(client.execute_command("CLUSTER", "INFO"))
 
 
 def _is_linked(client: Any) -> bool:

@@ -196,7 +196,7 @@ class Engine(ABC):
     def shard_of(self, key: str) -> int: ...
 
     @abstractmethod
-    def keys(self) -> Iterator[KeyState]:
+    def states(self) -> Iterator[KeyState]:
         """Every key that has something to remember."""
 
     @abstractmethod

@@ -159,7 +159,7 @@ class RedisEngine(Engine):
 
     # Looking
 
-    def keys(self) -> Iterator[KeyState]:
+    def states(self) -> Iterator[KeyState]:
         for prefix in self._prefixes:
             pattern = prefix.replace(b"[", b"\\[") + b"k:*"
             for found in _pieces(self._connection.client.scan_iter(pattern, 500), 200):

@@ -283,7 +283,8 @@ def _go_on(step: Step, row: Key) -> None:
 def _to_head(step: Step, row: Key, position: int, expires: int, item: Item) -> None:
     """Positions of a queue grow: an event that goes back to the head gets a new one, with all
     behind it, unless nothing was acknowledged since."""
-    if position > row.acknowledged:
+    row.last = row.last or step.floor()  # the key may have been forgotten meanwhile
+    if position > row.acknowledged > 0:
         step.insert(row.key, position, expires, item)
         row.opener = max(row.opener, position if item.start else 0)
         return

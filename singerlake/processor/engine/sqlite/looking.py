@@ -17,7 +17,7 @@ class Looking(ABC):
     @abstractmethod
     def now(self) -> int: ...
 
-    def keys(self) -> Iterator[KeyState]:
+    def states(self) -> Iterator[KeyState]:
         with self.database.read() as database:
             step = Step(database, self.now())
             yield from [_key_state(step, row) for row in step.where("true ORDER BY key")]

@@ -17,7 +17,8 @@ end
 
 -- Positions of a queue grow: an event that goes back to the head gets a new one with all behind it.
 local function to_head(entry)
-  if num(parse(entry)) > num(state.h) then
+  if num(state.l) == 0 then state.l = text(floor_of_numbers()) end -- the key was forgotten meanwhile
+  if num(parse(entry)) > num(state.h) and num(state.h) > 0 then
     call('LPUSH', P .. 'q:' .. key, entry)
     local position, _, opens = parse(entry)
     if opens and num(state.g) < num(position) then state.g = position end
