@@ -43,7 +43,8 @@ class Entry:
 
 @dataclass(frozen=True)
 class Terms:
-    """How a processor takes keys; spans in seconds. `limit` is of leases at a time, 0 for none."""
+    """How a processor takes keys; spans in seconds. `limit` is of leases at a time, 0 for none.
+    `owns`: some keys stick to this processor, even if not all do."""
 
     lease: float = 30.0
     sticky: float = 0.0
@@ -53,6 +54,11 @@ class Terms:
     on_dead: Literal["hold", "skip"] = "hold"
     at_most_once: bool = False
     limit: int = 0
+    owns: bool = False
+
+    @property
+    def has_own_line(self) -> bool:
+        return self.owns or self.sticky > 0
 
 
 @dataclass(frozen=True)
@@ -85,7 +91,8 @@ class Outcome:
     """What became of a grant: its first `done` events are acknowledged, `position` is the last of
     them. Then by `what`: `more` events of the same key; `rest`, let the key go; `end`, its session
     is complete; `fail`, the next event failed, and is tried again after `delay`; `later`, the same
-    without a count; `dead`, the next event is a dead letter.
+    without a count; `dead`, the next event is a dead letter. After a failure, `singly` has the
+    events of the grant come one by one, so that a batch finds out which of them fails.
     """
 
     key: str
@@ -96,6 +103,8 @@ class Outcome:
     delay: float = 0.0
     error: str = ""
     state: bytes | None = None
+    singly: bool = False
+    sticky: float | None = None
 
 
 @dataclass(frozen=True)

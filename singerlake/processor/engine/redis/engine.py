@@ -123,12 +123,12 @@ class RedisEngine(Engine):
         sweep: bool = True,
         announce: bool = False,
     ) -> Turn:
-        flags = "c" * claim + "s" * sweep + "w" * announce
+        flags = "c" * claim + "s" * sweep + "w" * announce + "o" * terms.has_own_line
         share = -(-terms.limit // self.shards)
         head = [slot.name, slot.client, _ms(terms.lease), _ms(terms.sticky)]
         head += [_ms(terms.idle_timeout), terms.batch, terms.max_deliveries, terms.on_dead]
         head += ["most" if terms.at_most_once else "least", share]
-        end = _outcome(outcome)
+        end = _outcome(outcome, terms.sticky)
         sent_again = False
 
         def args(again: bool) -> list[Any]:
@@ -145,7 +145,7 @@ class RedisEngine(Engine):
         self, shard: int, client: str, terms: Terms, held: Mapping[str, int]
     ) -> Sequence[str]:
         pairs = [part for key, token in held.items() for part in (_bytes(key), token)]
-        args = [client if terms.sticky else "", _ms(terms.lease), *pairs]
+        args = [client if terms.has_own_line else "", _ms(terms.lease), *pairs]
         return [_text(key) for key in self._connection.run("renew", self._prefixes[shard], args)]
 
     def progress(self, key: str, token: int, progress: bytes) -> bool:
@@ -242,9 +242,9 @@ class RedisEngine(Engine):
         return found
 
 
-def _outcome(outcome: Outcome | None) -> list[Any]:
+def _outcome(outcome: Outcome | None, sticky: float) -> list[Any]:
     if outcome is None:
-        return ["", "", "", 0, "", 0, "", "", ""]
+        return ["", "", "", 0, "", 0, "", "", "", "", 0]
     keeps = outcome.state is not None
     return [
         _bytes(outcome.key),
@@ -256,6 +256,8 @@ def _outcome(outcome: Outcome | None) -> list[Any]:
         _bytes(outcome.error[:1000]),
         "1" if keeps else "",
         outcome.state if keeps else "",
+        "1" if outcome.singly else "",
+        _ms(sticky if outcome.sticky is None else outcome.sticky),
     ]
 
 

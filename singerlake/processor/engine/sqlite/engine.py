@@ -168,7 +168,7 @@ class SqliteEngine(Looking, Engine):
             if database.execute(lines, (slot.client,)).fetchone() is not None:
                 return None
             wait = _until(step)
-            if terms.sticky or wait == 0:
+            if wait == 0:
                 return None
             return Turn(wait=wait)
 
@@ -184,7 +184,7 @@ class SqliteEngine(Looking, Engine):
         lost = []
         with self._step(Step) as step:
             until = step.now + us(terms.lease)
-            if terms.sticky:
+            if terms.has_own_line:
                 step.database.execute(
                     "INSERT OR REPLACE INTO clients VALUES (?, ?)", (client, until)
                 )

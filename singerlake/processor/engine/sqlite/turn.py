@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from singerlake.processor.engine.sqlite.key import HOUR, Key, Step
 from singerlake.processor.engine.values import (
     HELD_BY_DEAD,
@@ -40,8 +42,17 @@ class TurnStep(Step):
                 row.deliveries = 1  # the next one was tried once, too
         if outcome.state is not None:
             row.state = outcome.state
+        usual = self.terms
+        if outcome.sticky is not None:
+            self.terms = replace(usual, sticky=outcome.sticky)
+        grant = self._apply(row, outcome)
+        self.terms = usual
+        return False, grant
+
+    def _apply(self, row: Key, outcome: Outcome) -> Grant | None:
         if outcome.what == "fail":
             row.error = outcome.error
+            row.singly = row.handed if outcome.singly else row.singly
             self._park(row, us(outcome.delay))
         elif outcome.what == "later":
             row.deliveries = max(row.deliveries - 1, 0)
@@ -51,14 +62,14 @@ class TurnStep(Step):
             self._hold(row)
             self._release(row)
         elif outcome.what == "more" and not row.paused:
-            return False, self._hand_or_release(row)
+            return self._hand_or_release(row)
         else:
             self._release(row, completed=outcome.what == "end")
-        return False, None
+        return None
 
     def take(self) -> Grant | None:
         """The next key of the lines that this slot may take from."""
-        for line in [self.slot.client, "*"] if self.terms.sticky else ["*"]:
+        for line in [self.slot.client, "*"] if self.terms.has_own_line else ["*"]:
             while found := self.where("line = ? AND line != '' ORDER BY turn LIMIT 1", line):
                 grant = self._take(found[0])
                 if grant is not None:

@@ -1,13 +1,15 @@
 -- One turn of a slot: the outcome of what it had, then the next that it gets.
 --   1 slot      2 client    3 lease ms   4 sticky ms, 0 off    5 session's idle ms, 0: it ends with its last event
 --   6 batch     7 most deliveries   8 "hold" | "skip"   9 "least" | "most" once   10 limit of leases, 0 none
---   11 flags: c claim a key, a again (an answer was lost), s sweep timers, w wake me when there is more
+--   11 flags: c claim a key, a again (an answer was lost), s sweep timers, w wake me when there is more,
+--      o some keys stick to this client
 --   12 key, "" for no outcome   13 token   14 position acknowledged, "" none   15 events acknowledged
 --   16 what: more | rest | end | fail | later | dead   17 delay ms   18 error   19 "1": keep 20   20 value
+--   21 "1": hand out singly what was handed out with it   22 sticky ms for this key
 -- -> {"ok" | "lost" | "", ms until the next timer or -1, [key, token, starts, deliveries, value, progress, entries ...]}
 local slot, client, lease, sticky, idle = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local batch, most, at_most_once, limit = tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[9] == 'most', tonumber(ARGV[10])
-local claims, again = string.find(ARGV[11], 'c'), string.find(ARGV[11], 'a')
+local claims, again, own = string.find(ARGV[11], 'c'), string.find(ARGV[11], 'a'), string.find(ARGV[11], 'o')
 local function hold(state) if ARGV[8] == 'hold' then state.p = 'dead' end end
 
 -- The next events of a key that this slot holds; nil where none is left.
@@ -102,6 +104,7 @@ local function settle()
   if ARGV[19] == '1' then state.v = ARGV[20] end
   if what == 'fail' then
     state.e = ARGV[18]
+    if ARGV[21] == '1' then state.q = state.f end
     park(key, state, tonumber(ARGV[17]))
   elseif what == 'later' then
     state.n = num(state.n) > 1 and text(num(state.n) - 1) or ''
@@ -187,7 +190,12 @@ local function take(key, turn)
   if grant then save(key, state) else release(key, state, false) end
 end
 
-if ARGV[12] ~= '' then status = settle() end
+if ARGV[12] ~= '' then
+  local usual = sticky
+  sticky = tonumber(ARGV[22])
+  status = settle()
+  sticky = usual
+end
 if string.find(ARGV[11], 's') then sweep() end
 if again and claims and not grant then -- an earlier claim of this slot may have been applied
   for _, key in ipairs(call('ZRANGE', P .. 'leases', 0, -1)) do
@@ -202,7 +210,7 @@ if again and claims and not grant then -- an earlier claim of this slot may have
   end
 end
 if claims and not grant and not (limit > 0 and call('ZCARD', P .. 'leases') >= limit) then
-  for _, line in ipairs(sticky > 0 and {'ready:' .. client, 'ready'} or {'ready'}) do
+  for _, line in ipairs(own and {'ready:' .. client, 'ready'} or {'ready'}) do
     while not grant do
       local first = call('ZPOPMIN', P .. line)
       if not first[1] then break end
@@ -214,7 +222,7 @@ if grant or not claims then
   if not claims and status == 'ok' then wake() end -- somebody else may have what this slot let go
   return {status, 0, grant or {}}
 end
-if sticky > 0 then call('ZADD', P .. 'due', now + lease, 'c' .. client) end
+if own then call('ZADD', P .. 'due', now + lease, 'c' .. client) end
 if string.find(ARGV[11], 'w') then call('ZADD', P .. 'idle', now, client) end
 local next_timer = -1
 for _, timers in ipairs({'leases', 'due'}) do
