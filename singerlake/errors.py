@@ -32,13 +32,15 @@
     │   ├── Fenced                  another processor has the key: stop, nothing of this one counts
     │   ├── Later                   raised by a job: try this event again later, without a count
     │   └── StaleSnapshot           what a read needs was removed meanwhile: run it again
-    └── StoreError              the object store's answer
-        ├── NotFound                no object under that key
-        ├── AlreadyExists           create found an object there
-        ├── Changed                 the object is not the version that the caller read
-        ├── Unsupported             the store does not know what was asked for, such as a condition
-        └── Unavailable             no usable answer (network, throttling, time-out): retry
-            └── OutcomeUnknown      a write may or may not have been applied
+    ├── StoreError              the object store's answer
+    │   ├── NotFound                no object under that key
+    │   ├── AlreadyExists           create found an object there
+    │   ├── Changed                 the object is not the version that the caller read
+    │   ├── Unsupported             the store does not know what was asked for, such as a condition
+    │   └── Unavailable             no usable answer (network, throttling, time-out): retry
+    │       └── OutcomeUnknown      a write may or may not have been applied
+    └── ServiceError            the answer of another service: a webhook, a queue
+        └── NoAnswer                none came in time, or more than was allowed: retry
 
 A message says what was expected, what was found, where, and what to do next.
 """
@@ -205,3 +207,11 @@ class Unavailable(StoreError):
 
 class OutcomeUnknown(Unavailable):
     """The store gave no usable answer to a write, which may or may not have been applied."""
+
+
+class ServiceError(SingerlakeError):
+    """The answer of another service, such as a webhook or a queue."""
+
+
+class NoAnswer(ServiceError):
+    """No answer came in time, or more than was allowed; the request may be sent again."""
