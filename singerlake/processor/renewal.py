@@ -19,16 +19,15 @@ class Renewal:
     it ends: nothing is held for a loop that is dead."""
 
     def __init__(
-        self, engine: Engine, client: str, terms: Terms, on_lost: Callable[[str], None]
+        self, engine: Engine, client: str, terms: Terms, on_lost: Callable[[str, int], None]
     ) -> None:
         self._engine, self._client, self._terms, self._on_lost = engine, client, terms, on_lost
         self._leases: dict[str, tuple[Lease, threading.Thread]] = {}
         self._lock, self._ended = threading.Lock(), threading.Event()
-        self._thread = threading.Thread(target=self._run, name="singerlake-renewal", daemon=True)
 
     def start(self) -> None:
         self._renew()
-        self._thread.start()
+        self._engine.runtime.start(self._run, "singerlake-renewal")
 
     def stop(self) -> None:
         self._ended.set()
@@ -69,4 +68,4 @@ class Renewal:
             found = self._leases.get(lease.key)
         if found is not None and found[0] is lease:
             lease.lost = True
-            self._on_lost(lease.key)
+            self._on_lost(lease.key, lease.token)

@@ -36,6 +36,4 @@ class MemoryEngine(SqliteEngine):
         if self._clock.fixed is None:
             raise ValueError("the clock runs by itself: make the engine with begin")
         self._clock.fixed += timedelta(seconds=seconds)
-        with self.database.changed:
-            self.database.changes += 1
-            self.database.changed.notify_all()
+        self.database.notify()

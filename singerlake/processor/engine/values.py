@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-What = Literal["more", "rest", "end", "fail", "later", "dead"]
+What = Literal["more", "rest", "end", "fail", "later", "again", "dead"]
 
 HELD_BY_DEAD = "dead"
 """Why a key is paused that waits for somebody to look at its dead letter."""
@@ -91,7 +91,8 @@ class Outcome:
     """What became of a grant: its first `done` events are acknowledged, `position` is the last of
     them. Then by `what`: `more` events of the same key; `rest`, let the key go; `end`, its session
     is complete; `fail`, the next event failed, and is tried again after `delay`; `later`, the same
-    without a count; `dead`, the next event is a dead letter. After a failure, `singly` has the
+    without a count; `again`, the same, and earlier deliveries are forgotten; `dead`, the next event
+    is a dead letter. After a failure, `singly` has the
     events of the grant come one by one, so that a batch finds out which of them fails.
     """
 

@@ -79,6 +79,9 @@ class Database:
                 database.execute("ROLLBACK")
                 raise
             database.execute("COMMIT")
+
+    def notify(self) -> None:
+        """Wake the listeners of this process."""
         with self.changed:
             self.changes += 1
             self.changed.notify_all()

@@ -70,7 +70,10 @@ class SqliteEngine(Looking, Engine):
     @contextmanager
     def _step(self, kind: type[AnyStep]) -> Iterator[AnyStep]:
         with self.database.write() as database:
-            yield kind(database, self.now())
+            step = kind(database, self.now())
+            yield step
+        if step.has_news:
+            self.database.notify()
 
     # Adding
 
@@ -94,6 +97,7 @@ class SqliteEngine(Looking, Engine):
             if _is_known(step, item.id):
                 return False
             due = us(when) + (step.now if relative else 0)
+            step.has_news = True  # who waits for a later moment waits for this one instead
             row = (item.id, key, due, us(ttl), item.start, item.value)
             made = step.database.execute(
                 "INSERT OR IGNORE INTO scheduled VALUES (?, ?, ?, ?, ?, ?)", row

@@ -64,6 +64,7 @@ class Step:
 
     def __init__(self, database: sqlite3.Connection, now: int) -> None:
         self.database, self.now = database, now
+        self.has_news = False
 
     def load(self, key: str) -> Key:
         row = self.database.execute(_SELECT + "key = ?", (key,)).fetchone()
@@ -124,6 +125,7 @@ class Step:
             row.line = "|"
         elif not row.is_closed():
             row.line, row.turn, row.timer = "*", self._next_turn(row.key), 0
+            self.has_news = True
             if row.client and row.sticky > self.now and self._is_alive(row.client):
                 row.line, row.timer = row.client, row.sticky
 

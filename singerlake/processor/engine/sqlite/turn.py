@@ -54,8 +54,8 @@ class TurnStep(Step):
             row.error = outcome.error
             row.singly = row.handed if outcome.singly else row.singly
             self._park(row, us(outcome.delay))
-        elif outcome.what == "later":
-            row.deliveries = max(row.deliveries - 1, 0)
+        elif outcome.what in ("later", "again"):
+            row.deliveries = max(row.deliveries - 1, 0) if outcome.what == "later" else 0
             self._park(row, us(outcome.delay))
         elif outcome.what == "dead":
             self.bury(row, outcome.error)

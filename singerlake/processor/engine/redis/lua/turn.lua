@@ -4,7 +4,7 @@
 --   11 flags: c claim a key, a again (an answer was lost), s sweep timers, w wake me when there is more,
 --      o some keys stick to this client
 --   12 key, "" for no outcome   13 token   14 position acknowledged, "" none   15 events acknowledged
---   16 what: more | rest | end | fail | later | dead   17 delay ms   18 error   19 "1": keep 20   20 value
+--   16 what: more | rest | end | fail | later | again | dead   17 delay ms   18 error   19 "1": keep 20   20 value
 --   21 "1": hand out singly what was handed out with it   22 sticky ms for this key
 -- -> {"ok" | "lost" | "", ms until the next timer or -1, [key, token, starts, deliveries, value, progress, entries ...]}
 local slot, client, lease, sticky, idle = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -106,8 +106,8 @@ local function settle()
     state.e = ARGV[18]
     if ARGV[21] == '1' then state.q = state.f end
     park(key, state, tonumber(ARGV[17]))
-  elseif what == 'later' then
-    state.n = num(state.n) > 1 and text(num(state.n) - 1) or ''
+  elseif what == 'later' or what == 'again' then
+    state.n = what == 'later' and num(state.n) > 1 and text(num(state.n) - 1) or ''
     park(key, state, tonumber(ARGV[17]))
   elseif what == 'dead' then
     bury(key, state, ARGV[18])
