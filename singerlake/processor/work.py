@@ -117,7 +117,7 @@ class Work:
         grant = self.grant
         log_id, _, sequence = entry.source.rpartition(":")
         progress: Callable[[bytes], bool] = partial(
-            self._processor.engine.progress, grant.key, grant.token
+            self._processor.engine.progress, grant.key, grant.token, entry.position
         )
         kept = grant.state if self._kept is None else self._kept
         is_head = entry is grant.entries[0]

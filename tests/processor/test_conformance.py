@@ -175,7 +175,7 @@ def test_the_outcome_of_a_lost_lease_changes_nothing(engine: Engine) -> None:
     assert engine.look("k").token == other.token
     assert engine.look("k").waiting == 2
     assert engine.renew(engine.shard_of("k"), "a", TERMS, {"k": late.token}) == ["k"]
-    assert not engine.progress("k", late.token, b"j1")
+    assert not engine.progress("k", late.token, late.entries[0].position, b"j1")
 
 
 def test_after_a_lost_lease_events_come_singly_until_the_crash_is_passed(engine: Engine) -> None:
@@ -465,7 +465,7 @@ def test_a_value_is_written_with_the_acknowledgement(engine: Engine) -> None:
     engine.add("k", 2)
     grant = take(engine)
     assert grant.state == b"j7"
-    assert engine.progress("k", grant.token, b"j50")
+    assert engine.progress("k", grant.token, grant.entries[0].position, b"j50")
     turn(engine, A, done(grant, "fail", 0, state=b"j8"), claim=False)
     grant = take(engine)
     assert (grant.state, grant.progress) == (b"j8", b"j50")

@@ -186,8 +186,8 @@ class Engine(ABC):
         """Hold these keys, with these tokens, for another lease; returns the keys that are lost."""
 
     @abstractmethod
-    def progress(self, key: str, token: int, progress: bytes) -> bool:
-        """Keep how far the head of a key has come. False where the lease is lost."""
+    def progress(self, key: str, token: int, position: int, progress: bytes) -> bool:
+        """Keep how far an event has come, until it is handed out again. False where the lease is lost."""
 
     @abstractmethod
     def listener(self, client: str) -> Listener: ...

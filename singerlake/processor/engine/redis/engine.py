@@ -148,8 +148,8 @@ class RedisEngine(Engine):
         args = [client if terms.has_own_line else "", _ms(terms.lease), *pairs]
         return [_text(key) for key in self._connection.run("renew", self._prefixes[shard], args)]
 
-    def progress(self, key: str, token: int, progress: bytes) -> bool:
-        args = [_bytes(key), token, progress]
+    def progress(self, key: str, token: int, position: int, progress: bytes) -> bool:
+        args = [_bytes(key), token, position, progress]
         return bool(self._connection.run("progress", self._prefix(key), args))
 
     def listener(self, client: str) -> RedisListener:

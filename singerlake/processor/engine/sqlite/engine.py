@@ -198,10 +198,11 @@ class SqliteEngine(Looking, Engine):
                     lost.append(key)
         return lost
 
-    def progress(self, key: str, token: int, progress: bytes) -> bool:
+    def progress(self, key: str, token: int, position: int, progress: bytes) -> bool:
         with self.database.write() as database:
             asked = "UPDATE keys SET progress = ? WHERE key = ? AND token = ?"
-            return database.execute(asked, (progress, key, token)).rowcount == 1
+            kept = b"%d|%b" % (position, progress)
+            return database.execute(asked, (kept, key, token)).rowcount == 1
 
     def listener(self, client: str) -> SqliteListener:
         return SqliteListener(self.database)

@@ -47,7 +47,7 @@ class Key:
 
     def advance(self, position: int) -> None:
         """The head has gone, acknowledged or dead."""
-        self.acknowledged, self.deliveries, self.progress, self.error = position, 0, b"", ""
+        self.acknowledged, self.deliveries, self.error = position, 0, ""
 
     def is_closed(self) -> bool:
         """Whether no event that waits may be processed: nothing opens a session."""

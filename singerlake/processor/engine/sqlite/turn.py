@@ -104,6 +104,9 @@ class TurnStep(Step):
             return None
         starts, row.session = row.session != self.slot.client, self.slot.client
         row.handed = entries[-1].position
+        position, _, progress = row.progress.partition(b"|")
+        if position != b"%d" % entries[0].position:
+            row.progress = progress = b""
         grant = Grant(
             row.key,
             row.token,
@@ -111,7 +114,7 @@ class TurnStep(Step):
             row.deliveries + 1,
             tuple(entries),
             row.state,
-            row.progress,
+            progress,
         )
         if self.terms.at_most_once:
             self.delete(row.key, row.handed)

@@ -26,7 +26,7 @@
 --   g position of the newest event that may open a session   z client with the open session
 --   n deliveries of the head   f last position handed out     q hand out singly up to this position
 --   c client that had it last  u sticky until, ms             k last token
---   v value   r progress of the head   e last error           x log that was accepted
+--   v value   r position|progress of an event   e last error           x log that was accepted
 
 local P = KEYS[1]
 local call = redis.call
@@ -143,7 +143,7 @@ end
 
 -- The head has gone, acknowledged or dead.
 local function advance(state, position)
-  state.h, state.n, state.r, state.e = position, '', '', ''
+  state.h, state.n, state.e = position, '', ''
 end
 
 -- A key without events, lease, session and memory leaves nothing but the floor of its numbers.

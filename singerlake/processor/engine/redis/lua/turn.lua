@@ -39,7 +39,9 @@ local function hand(key, state)
   if #entries == 0 then return nil end
   if state.z == '' and num(state.g) <= num(state.h) then return nil end
   local starts = state.z ~= client and 1 or 0
-  local grant = {key, state.t, starts, num(state.n) + 1, state.v, state.r, unpack(entries)}
+  local position, progress = string.match(state.r, '^(%d+)|(.*)$')
+  if position ~= parse(entries[1]) then state.r, progress = '', '' end
+  local grant = {key, state.t, starts, num(state.n) + 1, state.v, progress, unpack(entries)}
   state.z = client
   state.f = parse(entries[#entries])
   if at_most_once then
