@@ -62,6 +62,8 @@ class LakeSource:
         self._places: dict[str, str] = {}
         self._held: dict[str, str] = {}
         self._saved: float | None = None
+        self.polls = 0
+        """How often this process has asked the lake."""
 
     def begin(self, engine: Engine, observer: Observer) -> None:
         """Have the lake polled from now on, by whichever processor is free."""
@@ -102,6 +104,7 @@ class LakeSource:
         """Hand over what is new. Raises `Later`, always: the next poll is the same event."""
         try:
             self._hand_over_new()
+            self.polls += 1
             now = self._engine.runtime.monotonic()
             if self._saved is None or now - self._saved >= SAVE_SECONDS:
                 self._save()

@@ -187,7 +187,8 @@ class Engine(ABC):
 
     @abstractmethod
     def progress(self, key: str, token: int, position: int, progress: bytes) -> bool:
-        """Keep how far an event has come, until it is handed out again. False where the lease is lost."""
+        """Keep how far an event has come, until it is handed out again. False where the lease is
+        lost."""
 
     @abstractmethod
     def listener(self, client: str) -> Listener: ...
