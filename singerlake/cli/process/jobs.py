@@ -100,7 +100,8 @@ def _project(root: Root, rest: str) -> Made:
     given = dict(parse_qsl(query, strict_parsing=bool(query)))
     if not out or set(given) - {"mode", "format"}:
         raise ConfigError(
-            f"--job project:{rest}: expected project:OUT, or project:OUT?mode=current&format=parquet"
+            f"--job project:{rest}: expected project:OUT, or "
+            "project:OUT?mode=current&format=parquet"
         )
     settings = Settings(format=given.get("format", "parquet"), mode=given.get("mode", "append"))
     module, lock = spark_module("project"), threading.Lock()

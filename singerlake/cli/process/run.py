@@ -36,7 +36,7 @@ class _WithCommand(click.Command):
         return [*super().collect_usage_pieces(ctx), "[-- COMMAND…]"]
 
 
-class _Every(click.ParamType):
+class _Every(click.ParamType):  # type: ignore[type-arg]
     name = "span"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> float:
