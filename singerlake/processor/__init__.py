@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from singerlake.processor.engine.open import open_engine
     from singerlake.processor.event import Event
     from singerlake.processor.lake_source import LakeSource
-    from singerlake.processor.once import once
+    from singerlake.processor.sink import once
     from singerlake.processor.options import ProcessorOptions
     from singerlake.processor.processor import Processor
 
@@ -31,7 +31,7 @@ _HOMES = {
     "MemoryEngine": "singerlake.processor.engine.memory",
     "Processor": "singerlake.processor.processor",
     "ProcessorOptions": "singerlake.processor.options",
-    "once": "singerlake.processor.once",
+    "once": "singerlake.processor.sink",
     "open_engine": "singerlake.processor.engine.open",
 }
 
