@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from singerlake.processor.engine.open import open_engine
     from singerlake.processor.event import Event
     from singerlake.processor.lake_source import LakeSource
-    from singerlake.processor.sink import once
     from singerlake.processor.options import ProcessorOptions
     from singerlake.processor.processor import Processor
+    from singerlake.processor.sink import once
 
 _HOMES = {
     "BacklogFull": "singerlake.errors",

@@ -68,6 +68,18 @@ class LakeSource:
     def begin(self, engine: Engine, observer: Observer) -> None:
         """Have the lake polled from now on, by whichever processor is free."""
         self._engine, self._observer = engine, observer
+        self._poll_if_nobody_does()
+
+    def tend(self) -> None:
+        """Begin anew where the engine has forgotten everything: from what the lake has."""
+        if self._engine.look(self.key).waiting == 0:
+            logger.warning("the engine has forgotten to poll the lake: it begins anew")
+            self._begin, self._feed = None, None
+            self._engine.open()
+            self._poll_if_nobody_does()
+
+    def _poll_if_nobody_does(self) -> None:
+        engine = self._engine
         if BEGUN not in engine.places(self.name).get(self.key, ""):
             self._first(engine)
         elif self._begin is not None:

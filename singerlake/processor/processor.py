@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("singerlake.processor")
 
+TEND_SECONDS = 5.0
+"""How often a processor looks whether its lake is polled at all."""
+
 
 class Processor:
     """Runs a job on the events of an engine.
@@ -81,13 +84,20 @@ class Processor:
             self.renewal.start()
             threads = [self._start(slot) for slot in self._slots]
             try:
-                while not self.stopping.wait(3600):
-                    logger.debug("still at work")
+                while not self.stopping.wait(TEND_SECONDS):
+                    self._tend()
             finally:
                 self.stop()
                 self._end(threads)
         if self._failure is not None:
             raise self._failure
+
+    def _tend(self) -> None:
+        if self.source is not None:
+            try:
+                self.source.tend()
+            except SingerlakeError as error:
+                logger.warning("the engine cannot be asked now: %s", error)
 
     def stop(self) -> None:
         """Have `run` return: jobs under way have `grace` seconds to end; the keys of those that do

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from tests.faults.processor_server import Frozen, Server
 
@@ -193,7 +193,7 @@ class ProcessorModel:
         self, state: State, number: int, worker: Worker, again: bool
     ) -> Iterator[tuple[str, State]]:
         self._server.thaw(state.server)
-        answer = self._server.run("turn", P, *self._args(number, worker, again))
+        answer = self._asked(number, worker, again)
         server = self._server.freeze()
         bad = set(state.bad) | self._removed(state, server)
         after = replace(state, server=server, bad=frozenset(bad))
@@ -214,6 +214,18 @@ class ProcessorModel:
             lost = replace(worker, at="again")
             cut = replace(after, cuts=state.cuts - 1)
             yield f"{label}, and gets no answer", _with(cut, number, lost)
+
+    def _asked(self, number: int, worker: Worker, again: bool) -> list[Any]:
+        """As the engine does: the short way first, where it may be taken."""
+        may_be_short = worker.what == "more" and not self.bounds.at_most_once
+        if may_be_short and worker.done and not (again and self.bounds.flagged):
+            last = worker.positions[worker.done - 1]
+            values = (KEY, worker.token, last, worker.done, self.bounds.batch)
+            found = self._server.run("more", P, *values)
+            if found is not None:
+                return ["ok", 0, [KEY, worker.token, 0, 1, "", "", *found[1:]]]
+        answer: list[Any] = self._server.run("turn", P, *self._args(number, worker, again))
+        return answer
 
     def _args(self, number: int, worker: Worker, again: bool) -> list[object]:
         bounds, client = self.bounds, f"w{number}.{worker.lives}"

@@ -138,9 +138,11 @@ def test_kills_stops_and_cut_answers(kind: str, server: Server, tmp_path: Path) 
         settings = {"namespace": ground.namespace} if kind == "valkey" else {}
         engine = open_engine(url, **settings)
         with Crowd(ground) as crowd:
-            added = plague(
-                crowd, lambda key, number: _ignore(engine.add(key, number)), KILLS, STOPS
-            )
+
+            def add(key: str, number: int) -> None:
+                engine.add(key, number)
+
+            added = plague(crowd, add, KILLS, STOPS)
             require_all(ground, added, line, engine)
         line.faults = KILLS + STOPS + cuts.count
         line.keep()

@@ -12,10 +12,19 @@ from singerlake.processor.engine.base import BACKLOG, Engine
 from singerlake.processor.engine.redis import entry
 from singerlake.processor.engine.redis.connection import Connection
 from singerlake.processor.engine.redis.listener import RedisListener
+from singerlake.processor.engine.redis.packing import (
+    as_bytes,
+    as_ms,
+    as_text,
+    head_of,
+    outcome_of,
+    pieces,
+)
 from singerlake.processor.engine.values import (
     Counts,
     DeadLetter,
     Entry,
+    Grant,
     Item,
     KeyState,
     Outcome,
@@ -70,7 +79,7 @@ class RedisEngine(Engine):
         self._connection.close()
 
     def shard_of(self, key: str) -> int:
-        return zlib.crc32(_bytes(key)) % self.shards
+        return zlib.crc32(as_bytes(key)) % self.shards
 
     def _prefix(self, key: str) -> bytes:
         return self._prefixes[self.shard_of(key)]
@@ -83,14 +92,14 @@ class RedisEngine(Engine):
             producer.id, producer.count = self.runtime.new_id(), 0
         producer.count += 1
         id = items[0].id if len(items) == 1 else ""
-        args = [_bytes(key), producer.id, producer.count, id, _ms(ttl), self.backlog]
+        args = [as_bytes(key), producer.id, producer.count, id, as_ms(ttl), self.backlog]
         found = self._connection.run("add", self._prefix(key), [*args, *map(entry.tail, items)])
         return bool(found != b"full")
 
     def schedule(self, key: str, item: Item, when: float, ttl: float, relative: bool) -> bool:
         # By its id: `cancel` knows no key. So the key's own shard is not where the event waits.
         kind = "delay" if relative else "at"
-        args = [_bytes(key), item.id, kind, _ms(when), _ms(ttl), entry.tail(item)]
+        args = [as_bytes(key), item.id, kind, as_ms(when), as_ms(ttl), entry.tail(item)]
         return bool(self._connection.run("schedule", self._prefix(key), args))
 
     def cancel(self, id: str) -> bool:
@@ -99,15 +108,15 @@ class RedisEngine(Engine):
     def hand_over(
         self, name: str, key: str, before: str, after: str, items: Sequence[Item]
     ) -> str | None:
-        args = [name, _bytes(key), before, after, self.backlog, *map(entry.tail, items)]
+        args = [name, as_bytes(key), before, after, self.backlog, *map(entry.tail, items)]
         status, place = self._connection.run("hand_over", self._prefix(key), args)
-        return None if status == b"full" else _text(place)
+        return None if status == b"full" else as_text(place)
 
     def places(self, name: str) -> Mapping[str, str]:
         found: dict[str, str] = {}
         for prefix in self._prefixes:
-            rows = self._hash(prefix + b"place:" + _bytes(name))
-            found |= {_text(key): _text(place) for key, place in rows.items()}
+            rows = self._hash(prefix + b"place:" + as_bytes(name))
+            found |= {as_text(key): as_text(place) for key, place in rows.items()}
         return found
 
     # Processing
@@ -123,38 +132,59 @@ class RedisEngine(Engine):
         sweep: bool = True,
         announce: bool = False,
     ) -> Turn:
-        flags = "c" * claim + "s" * sweep + "w" * announce + "o" * terms.has_own_line
-        share = -(-terms.limit // self.shards)
-        head = [slot.name, slot.client, _ms(terms.lease), _ms(terms.sticky)]
-        head += [_ms(terms.idle_timeout), terms.batch, terms.max_deliveries, terms.on_dead]
-        head += ["most" if terms.at_most_once else "least", share]
-        end = _outcome(outcome, terms.sticky)
         sent_again = False
+        is_plain = outcome is not None and outcome.what == "more" and outcome.state is None
+        if outcome is not None and is_plain and claim and not sweep and not terms.at_most_once:
+            grant, sent_again = self._more(shard, terms, outcome)
+            if grant is not None:
+                return Turn(grant)
+        flags = "c" * claim + "s" * sweep + "w" * announce + "o" * terms.has_own_line
+        head = head_of(slot, terms, self.shards)
+        end = outcome_of(outcome, terms.sticky)
 
         def args(again: bool) -> list[Any]:
             nonlocal sent_again
-            sent_again = again
-            return [*head, flags + "a" * again, *end]
+            sent_again = sent_again or again
+            return [*head, flags + "a" * sent_again, *end]
 
         status, wait, row = self._connection.run_with("turn", self._prefixes[shard], args)
         # An outcome that is sent again may find that it was applied: that is no loss.
         lost = status == b"lost" and not sent_again
         return Turn(entry.grant(row), lost, None if wait < 0 else wait / 1000)
 
+    def _more(self, shard: int, terms: Terms, outcome: Outcome) -> tuple[Grant | None, bool]:
+        """More events of the same key, if nothing is out of the ordinary; and whether this was sent
+        again."""
+        sent_again = False
+        values = [as_bytes(outcome.key), outcome.token, outcome.position, outcome.done, terms.batch]
+
+        def args(again: bool) -> list[Any]:
+            nonlocal sent_again
+            sent_again = again
+            return values
+
+        if not outcome.done:
+            return None, False
+        found = self._connection.run_with("more", self._prefixes[shard], args)
+        if found is None:
+            return None, sent_again
+        entries = tuple(map(entry.parse, found[1:]))
+        return Grant(outcome.key, outcome.token, False, 1, entries, found[0]), sent_again
+
     def renew(
         self, shard: int, client: str, terms: Terms, held: Mapping[str, int]
     ) -> Sequence[str]:
-        pairs = [part for key, token in held.items() for part in (_bytes(key), token)]
-        args = [client if terms.has_own_line else "", _ms(terms.lease), *pairs]
-        return [_text(key) for key in self._connection.run("renew", self._prefixes[shard], args)]
+        pairs = [part for key, token in held.items() for part in (as_bytes(key), token)]
+        args = [client if terms.has_own_line else "", as_ms(terms.lease), *pairs]
+        return [as_text(key) for key in self._connection.run("renew", self._prefixes[shard], args)]
 
     def progress(self, key: str, token: int, position: int, progress: bytes) -> bool:
-        args = [_bytes(key), token, position, progress]
+        args = [as_bytes(key), token, position, progress]
         return bool(self._connection.run("progress", self._prefix(key), args))
 
     def listener(self, client: str) -> RedisListener:
         return RedisListener(
-            self._connection, [b"%bwake:%b" % (p, _bytes(client)) for p in self._prefixes]
+            self._connection, [b"%bwake:%b" % (p, as_bytes(client)) for p in self._prefixes]
         )
 
     # Looking
@@ -162,19 +192,19 @@ class RedisEngine(Engine):
     def states(self) -> Iterator[KeyState]:
         for prefix in self._prefixes:
             pattern = prefix.replace(b"[", b"\\[") + b"k:*"
-            for found in _pieces(self._connection.client.scan_iter(pattern, 500), 200):
+            for found in pieces(self._connection.client.scan_iter(pattern, 500), 200):
                 names = [name[len(prefix) + 2 :] for name in found]
                 yield from self._look(prefix, names)
 
     def look(self, key: str) -> KeyState:
-        return self._look(self._prefix(key), [_bytes(key)])[0]
+        return self._look(self._prefix(key), [as_bytes(key)])[0]
 
     def _look(self, prefix: bytes, names: Sequence[bytes]) -> list[KeyState]:
         now, rows = self._connection.run("look", prefix, names)
-        return [entry.key_state(_text(n), now, row) for n, row in zip(names, rows, strict=True)]
+        return [entry.key_state(as_text(n), now, row) for n, row in zip(names, rows, strict=True)]
 
     def peek(self, key: str, count: int = 10) -> Sequence[Entry]:
-        queue = self._prefix(key) + b"q:" + _bytes(key)
+        queue = self._prefix(key) + b"q:" + as_bytes(key)
         rows = self._ask("lrange", queue, 0, count - 1)
         return [entry.parse(row) for row in rows]
 
@@ -210,7 +240,7 @@ class RedisEngine(Engine):
         return self._manage("drop", key, str(position))
 
     def _manage(self, action: str, key: str, extra: str = "") -> bool:
-        found = self._connection.run("manage", self._prefix(key), [action, _bytes(key), extra])
+        found = self._connection.run("manage", self._prefix(key), [action, as_bytes(key), extra])
         if found == b"leased":
             raise BusyError(
                 f"{self.url}: key {key!r} is being processed; pause it, or try again later"
@@ -234,51 +264,9 @@ class RedisEngine(Engine):
                 moment = self._ask("zscore", due, b"s" + id)
                 if moment is not None:
                     key, value = entry.scheduled_key(data)
-                    found.append(Scheduled(_text(id), key, moment / 1000, value))
+                    found.append(Scheduled(as_text(id), key, moment / 1000, value))
         return sorted(found, key=lambda one: one.due)
 
     def _hash(self, name: bytes) -> dict[bytes, bytes]:
         found: dict[bytes, bytes] = self._ask("hgetall", name)
         return found
-
-
-def _outcome(outcome: Outcome | None, sticky: float) -> list[Any]:
-    if outcome is None:
-        return ["", "", "", 0, "", 0, "", "", "", "", 0]
-    keeps = outcome.state is not None
-    return [
-        _bytes(outcome.key),
-        outcome.token,
-        outcome.position if outcome.done else "",
-        outcome.done,
-        outcome.what,
-        _ms(outcome.delay),
-        _bytes(outcome.error[:1000]),
-        "1" if keeps else "",
-        outcome.state if keeps else "",
-        "1" if outcome.singly else "",
-        _ms(sticky if outcome.sticky is None else outcome.sticky),
-    ]
-
-
-def _ms(seconds: float) -> int:
-    return round(seconds * 1000)
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
-
-
-def _text(data: bytes) -> str:
-    return data.decode("utf-8", "surrogatepass")
-
-
-def _pieces(names: Iterator[bytes], size: int) -> Iterator[list[bytes]]:
-    piece: list[bytes] = []
-    for name in names:
-        piece.append(name)
-        if len(piece) == size:
-            yield piece
-            piece = []
-    if piece:
-        yield piece

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 
 NAMES = (
@@ -13,6 +13,7 @@ NAMES = (
     "hand_over",
     "look",
     "manage",
+    "more",
     "open",
     "progress",
     "renew",
@@ -20,13 +21,16 @@ NAMES = (
     "turn",
 )
 
+ALONE = ("more",)
+"""Those that do without `common.lua`, whose functions take longer to define than to run."""
 
-@dataclass(frozen=True)
+
+@dataclass
 class Script:
     name: str
     text: str
 
-    @property
+    @cached_property
     def sha(self) -> str:
         return hashlib.sha1(self.text.encode()).hexdigest()
 
@@ -34,8 +38,6 @@ class Script:
 @cache
 def script(name: str) -> Script:
     folder = files("singerlake.processor.engine.redis") / "lua"
-    parts = [(folder / f"{one}.lua").read_text(encoding="utf-8") for one in ("common", name)]
+    files_of = (name,) if name in ALONE else ("common", name)
+    parts = [(folder / f"{one}.lua").read_text(encoding="utf-8") for one in files_of]
     return Script(name, "\n".join(parts))
-
-
-SHAS = cache(lambda name: script(name).sha)

@@ -231,7 +231,8 @@ class TurnStep(Step):
     def next_timer(self) -> int | None:
         asked = (
             "SELECT min(at) FROM (SELECT min(lease) at FROM keys WHERE token != 0 UNION ALL "
-            "SELECT min(timer) FROM keys WHERE timer != 0 UNION ALL SELECT min(due) FROM scheduled)"
+            "SELECT min(timer) FROM keys WHERE timer != 0 UNION ALL SELECT min(due) FROM scheduled "
+            "UNION ALL SELECT min(until) FROM clients)"
         )
         found = self.database.execute(asked).fetchone()[0]
         return None if found is None else int(found)

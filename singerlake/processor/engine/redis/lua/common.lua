@@ -40,20 +40,20 @@ local function text(number) return string.format('%.0f', number) end
 local function num(value) return tonumber(value) or 0 end
 
 local function load(key)
-  local found, state = call('HMGET', P .. 'k:' .. key, unpack(FIELDS)), {}
-  for i, field in ipairs(FIELDS) do state[field] = found[i] or '' end
-  state.was = {}
-  for _, field in ipairs(FIELDS) do state.was[field] = state[field] end
+  local found = call('HMGET', P .. 'k:' .. key, unpack(FIELDS))
+  local state = {was = found}
+  for i = 1, #FIELDS do state[FIELDS[i]] = found[i] or '' end
   return state
 end
 
 local function save(key, state)
-  local changed = {}
-  for _, field in ipairs(FIELDS) do
-    if state[field] ~= state.was[field] then
-      changed[#changed + 1] = field
-      changed[#changed + 1] = state[field]
-      state.was[field] = state[field]
+  local changed, was = {}, state.was
+  for i = 1, #FIELDS do
+    local value = state[FIELDS[i]]
+    if value ~= (was[i] or '') then
+      changed[#changed + 1] = FIELDS[i]
+      changed[#changed + 1] = value
+      was[i] = value
     end
   end
   if #changed > 0 then call('HSET', P .. 'k:' .. key, unpack(changed)) end
