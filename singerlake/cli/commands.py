@@ -30,6 +30,7 @@ COMMANDS = {
     "ls": "List taps and streams.",
     "pin": "Give the lake as it is now a name.",
     "pins": "List the states that have a name.",
+    "process": "Run work per stream, in commit order.",
     "project": "Publish streams as typed files.",
     "put": "Put files of any kind into the lake.",
     "rebuild": "Make all metadata again, from the files.",
