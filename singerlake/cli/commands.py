@@ -21,6 +21,7 @@ COMMANDS = {
     "find": "Find the files of a stream, a time, a run.",
     "forget": "Forget files, and remove their bytes.",
     "get": "Get a file out of the lake.",
+    "events": "Show what is awaited, and what has come.",
     "help": "Explain a command, or a topic.",
     "index": "Find files by tap, stream, time and run.",
     "land": "Start a tap, and land what it sends.",
@@ -41,6 +42,7 @@ COMMANDS = {
     "unpin": "Forget a state that has a name.",
     "vacuum": "Merge small files.",
     "verify": "Check a lake on many machines.",
+    "wait": "Wait until several things have arrived.",
 }
 """The first line of each command's help."""
 
