@@ -12,6 +12,7 @@ import click
 
 from singerlake.cli.console import complain, plural, print_json, print_json_lines, say
 from singerlake.cli.exit_codes import POINTER
+from singerlake.cli.extra import extra_module
 from singerlake.cli.index_option import index_option
 from singerlake.cli.name import shown
 from singerlake.cli.options import json_option
@@ -27,6 +28,7 @@ from singerlake.store import Store, open_store
 
 if TYPE_CHECKING:
     from singerlake.site.build import Built
+    from singerlake.site.lineage import LineageOf
     from singerlake.site.problems import Checked
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -232,8 +234,23 @@ def _built(
             checked=checked,
             outputs=outputs,
             found=rows,
+            lineage=_lineage(lake, outputs),
             progress=show,
         )
+
+
+def _lineage(lake: Lake, outputs: Sequence[Store]) -> LineageOf:
+    """What the pages draw of each stream: the command hands it over."""
+    from singerlake.site.lineage import LineageFacts, Neighbour
+
+    graphs = extra_module("lineage.graph", "lineage", frozenset()).Graphs(lake, outputs)
+
+    def of(tap: str, stream: str) -> LineageFacts:
+        sides = (graphs.sources(tap, stream), graphs.consumers(tap, stream))
+        sources, consumers = (tuple(Neighbour(**asdict(one)) for one in side) for side in sides)
+        return LineageFacts(sources, consumers)
+
+    return of
 
 
 def _checked(lake: Lake, check: bool, report: Path | None) -> Checked | None:

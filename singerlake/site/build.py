@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from importlib.resources import files as package_files
 from pathlib import Path
 
+from singerlake.errors import SingerlakeError
 from singerlake.lake import Lake, clock
 from singerlake.lake.parallel import Progress, Steps, in_parallel, no_progress
 from singerlake.site import folder, page, problems
 from singerlake.site.chart import Chart, chart, daily
 from singerlake.site.folder import Draft
 from singerlake.site.found import FoundRows, section
+from singerlake.site.lineage import NOTHING_KNOWN, LineageOf, drawing
 from singerlake.site.pages import Pages
 from singerlake.site.problems import Checked, Place, Problem, serious, worst_first
 from singerlake.site.properties import properties
@@ -66,20 +69,22 @@ def build(
     checked: Checked | None = None,
     outputs: Sequence[Store] = (),
     found: FoundRows | None = None,
+    lineage: LineageOf | None = None,
     progress: Progress = no_progress,
 ) -> Built:
     """Write the site of a lake to a folder, in place of the site that is there.
 
     `address` is where readers of the pages find the lake, if not where it was opened. `outputs` are
     where projections of its streams are published. `found` are the rows of an index, which make a
-    page to find days and runs on.
+    page to find days and runs on. `lineage` says where a stream came from, and what was made of it.
     Raises `ConfigError` where the folder holds anything but a site.
     """
     address = address or lake.store.url
     title = title or address.rstrip("/").rpartition("/")[2] or address
     with folder.writing(out) as draft:
         pages = Pages(title, address, clock.now(), has_find=found is not None)
-        built = _Making(lake, draft, pages, checked, outputs, found).write(progress)
+        making = _Making(lake, draft, pages, checked, outputs, found, lineage)
+        built = making.write(progress)
         draft.write(folder.MARK, folder.mark(**asdict(built)))
     return built
 
@@ -95,9 +100,10 @@ class _Making:
         checked: Checked | None,
         outputs: Sequence[Store],
         found: FoundRows | None,
+        lineage: LineageOf | None,
     ) -> None:
         self._lake, self._draft, self._pages, self._checked = lake, draft, pages, checked
-        self._outputs, self._found = outputs, found
+        self._outputs, self._found, self._lineage = outputs, found, lineage
         self._index = SearchIndex()
         self._written = 0
         self._problems: dict[Place, list[Problem]] = defaultdict(list)
@@ -135,7 +141,12 @@ class _Making:
 
     def _survey(self, tap: TapFacts, name: str) -> StreamFacts:
         facts = survey(self._lake.stream(tap.tap_id, name), tap.entries[name])
-        return replace(facts, tables=tables(self._outputs, tap.tap_id, name))
+        lineage = NOTHING_KNOWN
+        if self._lineage is not None:
+            with suppress(SingerlakeError):  # what is damaged is a problem of the stream already
+                lineage = self._lineage(tap.tap_id, name)
+        found = tables(self._outputs, tap.tap_id, name)
+        return replace(facts, tables=found, lineage=lineage)
 
     def _tap(self, tap: TapFacts, surveys: Iterator[StreamFacts], steps: Steps) -> TapRow:
         """The pages of a tap and of its streams; `surveys` gives these next."""
@@ -190,6 +201,8 @@ class _Making:
             chart=chart(facts.arrivals),
             problems=own,
             checked=self._checked,
+            lineage=drawing(facts.name, facts.lineage),
+            neighbours=(*facts.lineage.sources, *facts.lineage.consumers),
             snippets=snippets(self._pages.address, tap.tap_id, facts.name),
             before=before and (before, tap.page_of(before)),
             after=after and (after, tap.page_of(after)),

@@ -48,6 +48,7 @@ _METADATA_TYPES: dict[str, spark_types.DataType] = {
     "_time_extracted": spark_types.TimestampType(),
     "_committed": spark_types.TimestampType(),
     "_misfits": spark_types.MapType(spark_types.StringType(), spark_types.StringType()),
+    "_files": spark_types.MapType(spark_types.StringType(), spark_types.StringType()),
 }
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 _PLAIN = re.compile(r"[a-z0-9-]|_(?!x)")
+_IS_SLUG = re.compile(r"(?:[a-z0-9-]|_(?!x))*")
 _ESCAPED = re.compile(r"(?:_x[0-9a-f]{2})+")
 _NULL, _NO_NULL = "null", "_x6eull"
 
@@ -18,6 +19,8 @@ def to_slug(name: str) -> str:
     """The slug of a name."""
     if name == _NULL:
         return _NO_NULL
+    if _IS_SLUG.fullmatch(name):
+        return name
     parts, at = [], 0
     while at < len(name):
         if _PLAIN.match(name, at):

@@ -84,6 +84,7 @@ def event(tap: str, log: RunLog, row: Row) -> RunEnded:
         begun=row.begun,
         ended=row.ended,
         streams=row.streams,
+        reason=row.reason,
         corrects=row.mark is not None,
     )
 
