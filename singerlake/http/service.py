@@ -117,10 +117,13 @@ class Service:
             return
         await exchange.take_body(scope, self.limits, self._buffered)
         await self._gate.enter()
+        exchange.leave = self._gate.leave
         try:
             await self._app(scope, exchange.receive, exchange.send)
         finally:
-            self._gate.leave()
+            if exchange.leave is not None:
+                exchange.leave()
+                exchange.leave = None
 
     async def _report_health(self, scope: Scope, exchange: Exchange) -> None:
         _require_reading(scope)

@@ -20,7 +20,8 @@ from singerlake.index.api.content import Content
 from singerlake.index.api.parameters import parameters_of
 from singerlake.index.api.spec import specification
 
-THREADS = 16
+THREADS = 8
+"""Each has a connection of its own to the index, with a cache of its own."""
 
 _HOST = re.compile(r"[A-Za-z0-9.\-_~]+(?::[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](?::[0-9]{1,5})?")
 _SAFE = {
