@@ -40,12 +40,22 @@ class IndexHistory(FeedHistory):
         if not hasattr(self, "folder"):
             self.folder = tempfile.TemporaryDirectory(prefix="index-")
             self.opened: list[Storage] = []
-            self.storage = Dying(self._open("followed"))
+            self.storage = Dying(self._followed())
             self.fresh = self._open("rebuilt")
             self.lake = Lake(self.stage.seen)
             self.ingester: Ingester | None = None
         self.follower = Follower(self.stage.seen, OPTIONS, self.runtime)
         self.ingester = None
+
+    url = ""
+    """Of an index that histories use one after the other; a new SQLite file for each without it."""
+
+    def _followed(self) -> Storage:
+        if not self.url:
+            return self._open("followed")
+        self.opened.append(open_index(self.url))
+        self.opened[-1].forget()
+        return self.opened[-1]
 
     def _open(self, name: str) -> Storage:
         self.opened.append(open_index(f"sqlite:///{Path(self.folder.name, name)}"))
@@ -182,7 +192,8 @@ class IndexHistory(FeedHistory):
 
     # Of the feed's own consumer
 
-    pin = follow_from_a_pin = begin_a_stream_anew = None  # type: ignore[assignment]
+    save_the_cursor = follow_from_a_saved_cursor = None  # type: ignore[assignment]
+    begin_a_stream_anew = begin_the_runs_anew = None  # type: ignore[assignment]
 
 
 def _chosen(lines: Iterable[bytes], streams: set[tuple[str, str]], taps: set[str]) -> list[bytes]:
