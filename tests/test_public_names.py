@@ -50,7 +50,10 @@ ERRORS = {
     "StaleBookmark": "ConfigError",
     "InputError": "SingerlakeError",
     "BadMessage": "InputError",
+    "BadFile": "InputError",
     "BadName": "InputError",
+    "BadNotification": "InputError",
+    "BadUpload": "InputError",
     "MissingKey": "InputError",
     "InvalidRecord": "InputError",
     "RecordBeforeSchema": "InputError",
@@ -73,6 +76,8 @@ ERRORS = {
     "Unsupported": "StoreError",
     "Unavailable": "StoreError",
     "OutcomeUnknown": "Unavailable",
+    "ServiceError": "SingerlakeError",
+    "NoAnswer": "ServiceError",
 }
 
 METHODS = {
@@ -124,6 +129,7 @@ METHODS = {
     "Writer": {
         "append",
         "append_records",
+        "attach",
         "close",
         "commit",
         "end",
