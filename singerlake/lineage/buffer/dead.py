@@ -96,7 +96,8 @@ def revive(state: State, destination: str | None, sequences: Sequence[int] | Non
     chosen = "" if sequences is None else f" AND sequence IN ({','.join(map(str, sequences))})"
     with state.change(durable=True) as connection:
         return connection.execute(
-            f"UPDATE dead SET again=again+1 WHERE (?1 IS NULL OR destination=?1){chosen}", (destination,)
+            f"UPDATE dead SET again=again+1 WHERE (?1 IS NULL OR destination=?1){chosen}",
+            (destination,),
         ).rowcount
 
 

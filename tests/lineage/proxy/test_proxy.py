@@ -21,6 +21,7 @@ from singerlake.lineage.transport.file import FileTransport
 from singerlake.lineage.transport.http import HttpTransport
 from singerlake.metrics import statsd
 from tests.lineage.backend import Manner, backend, moody, takes
+from tests.lineage.buffer.folder import Clock
 from tests.lineage.buffer.test_limits import small_disk
 from tests.lineage.proxy.running import Running, running
 from tests.lineage.samples import numbered, run_event, sender_and_number
@@ -375,6 +376,20 @@ def test_the_log_has_the_reasons_and_not_the_event(caplog: pytest.LogCaptureFixt
     LogHandler().handle(b"s3cret", [Problem("run.runId", "expected the format uuid")])
     assert "run.runId: expected the format uuid" in caplog.text
     assert "s3cret" not in caplog.text
+
+
+def test_a_flood_of_bad_events_is_logged_in_part_and_counted(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    clock = Clock()
+    handler = LogHandler(clock)
+    for _ in range(500):
+        handler.handle(b"{}", [Problem("run", "expected a value")])
+    clock.passed = 2.0
+    handler.handle(b"{}", [Problem("run", "expected a value")])
+    lines = caplog.text.splitlines()
+    assert len(lines) < 70
+    assert any("more events broke the spec" in line for line in lines)
 
 
 def test_a_handler_of_ones_own_is_found_by_its_path(tmp_path: Path) -> None:
