@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,8 +19,19 @@ from tests.airflow.server import Airflow, airflow, until
 from tests.kafka import Kafka, kafka
 
 DAGS = Path(__file__).parent / "dags"
-EXAMPLES = Path(__file__).parents[2] / "docs" / "examples" / "airflow"
-NAMES = ("one_sensor", "missed", "any_of", "mapped", "many", "marks", "mails", "on_commits")
+EXAMPLES = Path(__file__).parents[2] / "sample" / "airflow"
+NAMES = (
+    "one_sensor",
+    "missed",
+    "any_of",
+    "mapped",
+    "many",
+    "marks",
+    "mails",
+    "seen",
+    "on_commits",
+    "tested",
+)
 
 
 @dataclass(frozen=True)
@@ -66,15 +77,16 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
             "AIRFLOW_CONN_SMTP_DEFAULT": json.dumps(smtp),
         }
         with airflow(home / "airflow", DAGS, **variables) as running:
-            _start(running)
+            start(running, NAMES)
             yield Ground(running, lake, database, broker, mail, home / "sink.jsonl")
 
 
-def _start(running: Airflow) -> None:
+def start(running: Airflow, dag_ids: Sequence[str]) -> None:
+    """All of it, until the DAGs are there."""
     running.start("api-server")
     until(running.answers, "the API server answers")
     running.connect_to_itself("receiver")
     running.run("pools", "set", "small", "1", "for the tests")
     running.start("scheduler", "triggerer", "dag-processor")
     until(running.is_healthy, "Airflow is healthy")
-    until(lambda: running.has_dags(*NAMES), "the DAGs are there")
+    until(lambda: running.has_dags(*dag_ids), "the DAGs are there")
