@@ -21,16 +21,8 @@ from tests.kafka import Kafka, kafka
 DAGS = Path(__file__).parent / "dags"
 EXAMPLES = Path(__file__).parents[2] / "sample" / "airflow"
 NAMES = (
-    "one_sensor",
-    "missed",
-    "any_of",
-    "mapped",
-    "many",
-    "marks",
-    "mails",
-    "seen",
-    "on_commits",
-    "tested",
+    *("one_sensor", "missed", "any_of", "mapped", "many", "marks", "mails", "seen"),
+    *("on_commits", "tested", "morning", "orders_on_commits"),
 )
 
 
@@ -76,7 +68,7 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
             "KAFKA": broker.bootstrap,
             "AIRFLOW_CONN_SMTP_DEFAULT": json.dumps(smtp),
         }
-        with airflow(home / "airflow", DAGS, **variables) as running:
+        with airflow(home / "airflow", [DAGS, EXAMPLES], **variables) as running:
             start(running, NAMES)
             yield Ground(running, lake, database, broker, mail, home / "sink.jsonl")
 

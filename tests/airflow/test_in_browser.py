@@ -1,4 +1,4 @@
-"""The grid and the tab in a real browser: what has arrived, what misses, and text that stays text."""
+"""The grid and the tab in a real browser: what has arrived, and text that stays text."""
 
 from __future__ import annotations
 

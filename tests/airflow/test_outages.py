@@ -76,7 +76,7 @@ def place(tmp_path: Path) -> Iterator[Place]:
             "SINGERLAKE_EVENTS_DATABASE": database,
         }
         url = metadata.new_database().replace("postgresql://", "postgresql+psycopg://", 1)
-        with airflow(tmp_path / "airflow", DAGS, url, **variables) as running:
+        with airflow(tmp_path / "airflow", [DAGS], url, **variables) as running:
             start(running, NAMES)
             yield Place(running, lake, store, broker, database, folder, server)
     server.cleanup()
