@@ -38,6 +38,7 @@ pytestmark = [
 ]
 
 NAMES = ("one_sensor",)
+DRIVERS = ("psycopg", "psycopg2")
 
 
 @dataclass
@@ -75,8 +76,10 @@ def place(tmp_path: Path) -> Iterator[Place]:
             "SINGERLAKE_STORAGE_OPTIONS": json.dumps(options),
             "SINGERLAKE_EVENTS_DATABASE": database,
         }
-        url = metadata.new_database().replace("postgresql://", "postgresql+psycopg://", 1)
-        with airflow(tmp_path / "airflow", [DAGS], url, **variables) as running:
+        url = metadata.new_database()
+        by = {name: url.replace("postgresql://", f"postgresql+{name}://", 1) for name in DRIVERS}
+        variables["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN_ASYNC"] = by["psycopg"]
+        with airflow(tmp_path / "airflow", [DAGS], by["psycopg2"], **variables) as running:
             start(running, NAMES)
             yield Place(running, lake, store, broker, database, folder, server)
     server.cleanup()
