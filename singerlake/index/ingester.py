@@ -14,7 +14,8 @@ from itertools import groupby
 
 from singerlake.errors import SingerlakeError, StoreError
 from singerlake.index.application import Application
-from singerlake.index.commit import NamedFiles, no_files
+from singerlake.index.commit import NamedFiles
+from singerlake.index.named import LakeFiles
 from singerlake.index.reindex import reindex
 from singerlake.index.storage.base import Change, Storage
 from singerlake.lake import Lake
@@ -57,13 +58,13 @@ class Ingester:
         *,
         options: FeedOptions = DEFAULTS,
         follower: Follower | None = None,
-        named_files: NamedFiles = no_files,
+        named_files: NamedFiles | None = None,
         on_failure: OnFailure | None = None,
     ) -> None:
         self._storage, self._lake = storage, lake
         self._taps, self._streams = taps, streams
         self._follower = follower or Follower(lake.store, options)
-        self._named_files = named_files
+        self._named_files = named_files or LakeFiles(lake.store)
         self._on_failure = on_failure or _log
         self._reported: dict[tuple[str, str], str] = {}
         self._woken, self._closed = threading.Event(), False
