@@ -136,6 +136,8 @@ def test_each_question_uses_an_index(path: Path) -> None:
     with storage.read() as connection:  # type: ignore[attr-defined]
         connection.raw.set_trace_callback(None)
         asked = [sql for sql in traced if "entries e" in sql]
+        assert any("long_by_name" in sql for sql in asked)
+        assert any("long_by_stream" in sql for sql in asked)
         for sql in asked:
             plan = connection.raw.execute(f"EXPLAIN QUERY PLAN {sql}").fetchall()
             steps = [row[3] for row in plan]

@@ -33,6 +33,9 @@ class PostgreSQLConnection:
     def __init__(self, raw: Raw) -> None:
         self._raw = raw
 
+    def using(self, index: str) -> str:
+        return ""
+
     def rows(self, sql: str, values: Mapping[str, Any]) -> list[Sequence[Any]]:
         return list(self._raw.execute(_text(sql), values or None).fetchall())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from singerlake.index.query import Position, Query, stream_key
@@ -25,6 +25,8 @@ class Scan:
 
     where: str
     values: dict[str, Any] = field(hash=False)
+    index: str = ""
+    """The index that it is about, where a planner may not see it."""
 
     def behind(self, after: Position | None) -> Scan:
         """The part of the scan that comes after a position."""
@@ -33,7 +35,7 @@ class Scan:
         names = ("after_starts", "after_ends", "after_sequence", "after_ordinal", "after_stream")
         values = {**self.values, **dict(zip(names, after, strict=True))}
         values["low"] = max(values["low"], after[0])
-        return Scan(f"{self.where} AND {_SQL['behind']}", values)
+        return Scan(f"{self.where} AND {_SQL['behind']}", values, self.index)
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,8 @@ def _reaching(
     of_length = f"e.length > 0 AND e.length = {length}" if length else "e.length = 0"
     where = _SQL["reaches"].format(scope=scope.column, length=of_length)
     low = max((query.start or 0) - longest(length), EARLIEST)
-    return _scan(" AND ".join([where, *filters]), query, low, scope.key, values)
+    found = _scan(" AND ".join([where, *filters]), query, low, scope.key, values)
+    return replace(found, index=f"long_by_{scope.column}" if length else "")
 
 
 def _scan(where: str, query: Query, low: int, key: int, values: dict[str, Any]) -> Scan:

@@ -37,6 +37,9 @@ class SQLiteConnection:
         self.raw.execute("PRAGMA synchronous = NORMAL")
         self.raw.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
 
+    def using(self, index: str) -> str:
+        return f"INDEXED BY {index}" if index else ""
+
     def rows(self, sql: str, values: Mapping[str, Any]) -> list[Sequence[Any]]:
         return self.raw.execute(sql, values).fetchall()
 
