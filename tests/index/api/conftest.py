@@ -13,7 +13,6 @@ from tests.index.api.ground import Ground, served
 from tests.index.places import KINDS, new_url
 from tests.servers import KEY, REGION, SECRET, S3Server
 
-
 WHOLE = os.environ.get("SINGERLAKE_FAULTS") == "whole"
 STORAGES = KINDS if WHOLE else ("sqlite", "postgresql")  # moto's DynamoDB takes two minutes
 
