@@ -66,6 +66,10 @@ class Service:
             await self._refuse(exchange, problem)
         except SingerlakeError as error:
             await self._refuse(exchange, _problem_of_ours(error, scope))
+        except asyncio.CancelledError:
+            if not self.stopping:
+                raise
+            await self._refuse(exchange, _STOPPING)
         except Exception:
             logger.exception("%s %s failed", scope["method"], scope["path"])
             await self._refuse(exchange, _FAULT)
@@ -170,5 +174,8 @@ _NOT_NOW = Problem(
 )
 _TOO_SLOW = Problem(
     503, "Timeout", "the service did not find an answer in time", [(b"retry-after", b"5")]
+)
+_STOPPING = Problem(
+    503, "Stopping", "the service stops: send it again later", [(b"retry-after", b"1"), CLOSE]
 )
 _SLOW_SENDER = Problem(408, "RequestTimeout", "the body did not come in time", [CLOSE])
