@@ -10,6 +10,7 @@ NAMES = (
     "feed",
     "index",
     "http",
+    "lineage",
     "landing",
     "lineage_landing",
     "replay",
