@@ -31,7 +31,7 @@ __all__ = ["postgresql"]
 
 SUITE, TEST = "Index", "tests/faults/test_index_histories.py"
 PARTS = scaled(1, 4)
-EXAMPLES = scaled(int(__import__("os").environ.get("N", "25")), 400)
+EXAMPLES = scaled(25, 400)
 ELSEWHERE = {"postgresql": scaled(8, 100), "dynamodb": scaled(3, 40)}
 STEPS = 30
 

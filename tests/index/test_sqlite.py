@@ -65,7 +65,9 @@ def test_a_writer_waits_for_another_and_then_says_so(
 ) -> None:
     storage = open_index(f"sqlite:///{path}")
     monkeypatch.setattr(sqlite, "PATIENCE", 0.1)
-    other = open_index(f"sqlite:///{path}")
+    with storage.change("tap", "stream"):
+        other = open_index(f"sqlite:///{path}")
+        assert other.streams() == []  # who only asks waits for nobody
     with (
         storage.change("tap", "stream"),
         pytest.raises(BusyError, match="another program"),
