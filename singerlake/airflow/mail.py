@@ -48,7 +48,7 @@ def content(context: Any, task_ids: list[str] | None = None) -> str:
     return page.table(
         [
             row
-            for task_id in task_ids or [None]
+            for task_id in task_ids or (None,)
             for row in table.rows_of_run(run.dag_id, run.run_id, task_id)
         ]
     )
