@@ -85,7 +85,7 @@ class RelationalStorage(Storage):
             )
 
     def latest(self, tap: str, stream: str, since: int | None = None) -> Entry | None:
-        low = scan.EARLIEST if since is None else since
+        low = scan.EARLIEST if since is None else max(scan.EARLIEST, min(since, scan.LATEST))
         with self.read() as connection:
             found = [
                 entry

@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import msgspec
+
 from singerlake.index.query import Position, Query, stream_key
 from singerlake.index.storage.row import longest, name_key
 from singerlake.index.storage.safe_text import to_safe
@@ -55,6 +57,7 @@ def plan(
     `lengths` are those of all entries, `streams` gives those that the query may cover, and `runs`
     are the numbers of the query's run, None where it asks for none.
     """
+    query = _within_64_bits(query)
     filters, values = _filters(query)
     if runs is not None:
         chosen, more = _of_streams(query, streams)
@@ -82,6 +85,20 @@ def plan(
         for length in sorted(lengths)
     ]
     return [reaches, begins]
+
+
+def _within_64_bits(query: Query) -> Query:
+    """No entry has a number beyond, and no database takes one."""
+    names = ("start", "end", "version", "min_size", "max_size")
+    given = {name: getattr(query, name) for name in names}
+    return msgspec.structs.replace(
+        query,
+        **{
+            name: max(EARLIEST, min(number, LATEST))
+            for name, number in given.items()
+            if number is not None
+        },
+    )
 
 
 def _reaching(
