@@ -10,8 +10,13 @@ NAMES = (
     "feed",
     "index",
     "http",
+<<<<<<< HEAD
     "lineage",
     "landing",
+=======
+    "landing",
+    "lineage_landing",
+>>>>>>> http
     "replay",
     "spark",
     "load",
