@@ -10,13 +10,9 @@ NAMES = (
     "feed",
     "index",
     "http",
-<<<<<<< HEAD
     "lineage",
     "landing",
-=======
-    "landing",
     "lineage_landing",
->>>>>>> http
     "replay",
     "spark",
     "load",
