@@ -90,7 +90,7 @@ def violations(senders: list[Sender], taken: list[bytes]) -> list[str]:
 @pytest.mark.parametrize("order", ["global", "run"])
 def test_kills_under_load_lose_nothing(order: str, tmp_path: Path) -> None:
     """The backend refuses, hangs, resets, answers 429, 500 and 503, and loses answers."""
-    kills = scaled(3, 100 if order == "global" else 30)
+    kills = scaled(4, 100 if order == "global" else 30)
     line = Line("Lineage proxy", f"kill -9 under load, order {order}", MODULE)
     chance, senders = random.Random(order), [Sender(n, 1) for n in range(SENDERS)]
     folder = tmp_path / "buffer"
