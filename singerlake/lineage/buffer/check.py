@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from singerlake.errors import ConfigError, CorruptFile, UnsupportedFormat
-from singerlake.lineage.buffer import database, high_water, partition
-from singerlake.lineage.buffer.event import unpack
-from singerlake.lineage.buffer.gaps import Gaps
-from singerlake.lineage.buffer.layout import (
+from singerlake.lineage.buffer.disk import database, high_water, partition
+from singerlake.lineage.buffer.disk.event import unpack
+from singerlake.lineage.buffer.disk.gaps import Gaps
+from singerlake.lineage.buffer.disk.layout import (
     DAMAGED,
     LAST,
     LOCK,
@@ -21,7 +21,7 @@ from singerlake.lineage.buffer.layout import (
     STATE,
     partition_paths,
 )
-from singerlake.lineage.buffer.state import FLOOR, State
+from singerlake.lineage.buffer.disk.state import FLOOR, State
 
 READ = 256
 TRIES = 5

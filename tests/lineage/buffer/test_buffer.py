@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from singerlake.errors import BusyError, LockTimeout, UnsupportedFormat
-from singerlake.lineage.buffer import Buffer, Limits, database
+from singerlake.lineage.buffer import Buffer, Limits
 from singerlake.lineage.buffer.check import check
-from singerlake.lineage.buffer.layout import STATE, partition_paths
+from singerlake.lineage.buffer.disk import database
+from singerlake.lineage.buffer.disk.layout import STATE, partition_paths
 from singerlake.lineage.buffer.survey import survey
 from tests.lineage.buffer.folder import TO, event, fill, opened, readable, send_all
 

@@ -13,7 +13,8 @@ import pytest
 from singerlake.errors import ConfigError
 from singerlake.http.client import ClientOptions
 from singerlake.http.token import Token
-from singerlake.lineage.buffer import Limits, dead
+from singerlake.lineage.buffer import Limits
+from singerlake.lineage.buffer.disk import dead
 from singerlake.lineage.proxy.failed import FileHandler, LogHandler, Several, open_handler
 from singerlake.lineage.schema.problem import Problem
 from singerlake.lineage.schema.validator import Validator

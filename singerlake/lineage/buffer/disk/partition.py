@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from singerlake.errors import CorruptFile, UnsupportedFormat
-from singerlake.lineage.buffer import database
-from singerlake.lineage.buffer.event import Row, unpack
-from singerlake.lineage.buffer.layout import PREPARED, copy_of, files_of, partition_path
+from singerlake.lineage.buffer.disk import database
+from singerlake.lineage.buffer.disk.event import Row, unpack
+from singerlake.lineage.buffer.disk.layout import PREPARED, copy_of, files_of, partition_path
 
 _TABLE = """
 CREATE TABLE events(
