@@ -126,6 +126,7 @@ METHODS = {
         "commit",
         "end",
         "flush",
+        "landed",
         "schema",
         "streams",
         "write",
