@@ -50,6 +50,8 @@ ERRORS = {
     "InputError": "SingerlakeError",
     "BadMessage": "InputError",
     "BadName": "InputError",
+    "BadNotification": "InputError",
+    "BadUpload": "InputError",
     "MissingKey": "InputError",
     "InvalidRecord": "InputError",
     "RecordBeforeSchema": "InputError",
@@ -72,6 +74,8 @@ ERRORS = {
     "Unsupported": "StoreError",
     "Unavailable": "StoreError",
     "OutcomeUnknown": "Unavailable",
+    "ServiceError": "SingerlakeError",
+    "NoAnswer": "ServiceError",
 }
 
 METHODS = {

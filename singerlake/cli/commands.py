@@ -19,6 +19,7 @@ COMMANDS = {
     "doctor": "Find out whether a store is fit.",
     "du": "Show what each stream takes up.",
     "help": "Explain a command, or a topic.",
+    "index": "Find files by tap, stream, time and run.",
     "land": "Start a tap, and land what it sends.",
     "lineage": "Trace what was made of what.",
     "log": "Show what was committed, newest last.",

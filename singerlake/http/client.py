@@ -134,7 +134,8 @@ def shown(address: Url) -> str:
 
 def _reason(error: Exception) -> str:
     """What happened, without the address that urllib3 quotes."""
-    cause = getattr(error, "reason", None) or error
+    wrapped = [error, getattr(error, "reason", None), *error.args, error.__cause__]
+    cause = next((one for one in wrapped if isinstance(one, OSError)), error)
     if isinstance(cause, ssl.SSLError):
         return f"TLS: {getattr(cause, 'verify_message', '') or cause.reason}"
     if isinstance(cause, OSError) and cause.strerror:

@@ -66,6 +66,7 @@ class Protocol(HttpToolsProtocol):
         self.since = self.loop.time()
         self._stalled = math.inf
         self._head = self._request = 0
+        self._is_first = True
 
     # What uvicorn calls
 
@@ -79,6 +80,7 @@ class Protocol(HttpToolsProtocol):
         if self.phase is Phase.REQUEST:
             # Not at the parser's word, which passes over blank lines ahead of a request.
             self._enter(Phase.HEAD)
+            self._request, self._is_first = 0, True
         self._request += len(data)
         super().data_received(data)
         if self.phase is Phase.HEAD and self._request > self.limits.head_bytes:
@@ -89,7 +91,10 @@ class Protocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._enter(Phase.HEAD)
-        self._head = self._request = 0
+        self._head = 0
+        if not self._is_first:
+            self._request = 0  # it follows another in one piece, whose bytes are not its own
+        self._is_first = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self._head += len(name) + len(value)
@@ -107,7 +112,8 @@ class Protocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if self.phase is Phase.NOTHING:
+        # Where another request is in the pipeline, its work has begun.
+        if self.phase is Phase.NOTHING and self.timeout_keep_alive_task is not None:
             self._enter(Phase.REQUEST)
 
     def pause_writing(self) -> None:

@@ -106,6 +106,11 @@ class Lake:
 
     store: Store
 
+    def lake_id(self) -> str:
+        """What tells this lake from every other: one request. "" without a lake document."""
+        body = registry.read_lake_document(self.store)
+        return "" if body is None else str(body["lake_id"])
+
     def taps(self) -> list[Tap]:
         """The lake's taps, by name."""
         return [self.tap(tap_id) for tap_id in registry.tap_ids(self.store)]

@@ -21,6 +21,8 @@ from tests.target.driving import environment
 
 TOP = click.Context(main, info_name="singerlake")
 COMMANDS = main.list_commands(TOP)
+WITHOUT_JSON = ("completion", "events", "help", "index", "land", "lineage", "lineage dead", "process")
+WITHOUT_JSON += ("site",)
 
 
 def every(group: click.Group, context: click.Context) -> Iterator[str]:
@@ -41,7 +43,7 @@ def test_help_teaches_by_example_and_points_to_the_exit_codes(path: str) -> None
     assert f"  singerlake {path}" in shown.partition("Examples:")[2] or path == "completion"
     assert "`singerlake help exit-codes` lists the exit codes." in shown
     assert "all is well" not in shown
-    assert ("--json " in shown) == (path not in ("completion", "help", "land", "lineage", "site"))
+    assert ("--json " in shown) == (path not in WITHOUT_JSON)
 
 
 @pytest.mark.parametrize("path", [*every(main, TOP)])

@@ -13,7 +13,7 @@ SPEC = "https://openlineage.io/spec"
 Event = dict[str, Any]
 
 
-def facet(name: str, version: str, **fields: Any) -> Event:
+def facet(name: str, version: str, /, **fields: Any) -> Event:
     """A standard facet: its address says name and version."""
     address = f"{SPEC}/facets/{version}/{name}.json#/$defs/{name}"
     return {"_producer": PRODUCER, "_schemaURL": address, **fields}

@@ -63,11 +63,11 @@ def _events(text: bytes) -> Iterator[bytes]:
         events = msgspec.json.decode(text, type=list[msgspec.Raw])
         yield from map(bytes, events)
         return
-    except (msgspec.MsgspecError, RecursionError):
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
         pass  # not an array: one event, or an event on each line
     try:
         msgspec.json.decode(text)
         yield text
-    except (msgspec.MsgspecError, RecursionError):
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
         lines = [line for line in text.splitlines() if line.strip()]
         yield from lines if len(lines) > 1 else [text]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+import sqlite3
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
-from singerlake.errors import CorruptFile
+from singerlake.errors import CorruptFile, Unavailable
 from singerlake.lineage.buffer import collection, dead, rescue
 from singerlake.lineage.buffer.dead import Done
 from singerlake.lineage.buffer.layout import STATE, bytes_of
@@ -48,6 +49,9 @@ class Buffer:
             self.shelf.delivered = min(self._checkpoints.values(), default=0)
             self._waiting = Waiting(limits)
             self._writer = Writer(self.shelf, self._waiting)
+        except (sqlite3.Error, OSError) as error:
+            self._owner.release()
+            raise Unavailable(f"{folder}: the buffer cannot be opened now: {error}") from error
         except BaseException:
             self._owner.release()
             raise
@@ -165,7 +169,7 @@ def _state(folder: Path, runtime: Runtime) -> State:
     """The state; a damaged one is set aside, and all that the buffer holds is sent again."""
     path = folder / STATE
     try:
-        return State(path)
+        return State(path, owned=True)
     except CorruptFile as error:
         rescue.set_aside(folder, path, runtime)
         logger.error(
@@ -173,4 +177,4 @@ def _state(folder: Path, runtime: Runtime) -> State:
             "buffer holds are sent again.",
             error,
         )
-        return State(path)
+        return State(path, owned=True)

@@ -15,7 +15,9 @@ APPLICATION = 0x534C4C42
 """Kept as `application_id`: any other SQLite file is foreign."""
 
 _FULL = ("database or disk is full", "disk quota exceeded", "file too large")
-_DAMAGE = ("malformed", "not a database", "disk i/o error", "no such table", "no such column")
+_DAMAGE = ("malformed", "not a database", "no such table", "no such column")
+_UNCLEAR = "disk i/o error"
+ROOM_BYTES = 1_000_000
 
 
 def connect(path: Path, create: bool = False) -> sqlite3.Connection:
@@ -39,8 +41,15 @@ def connect(path: Path, create: bool = False) -> sqlite3.Connection:
     return connection
 
 
-def connect_to_read(path: Path) -> sqlite3.Connection:
-    """Cannot change the database; SQLite itself may have to recover it."""
+def connect_to_read(path: Path, sealed: bool = False) -> sqlite3.Connection:
+    """Cannot change the database; SQLite itself may have to recover it.
+
+    One that is `sealed`, which nobody writes any more, is read without files beside it: there may
+    be no room for them.
+    """
+    if sealed and not path.with_name(f"{path.name}-wal").exists():
+        address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+        return sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
     connection = connect(path)
     connection.execute("PRAGMA query_only=ON")
     return connection
@@ -63,11 +72,16 @@ def is_full(error: BaseException) -> bool:
     return any(words in str(error).lower() for words in _FULL)
 
 
-def is_damage(error: BaseException) -> bool:
+def is_damage(error: BaseException, path: Path) -> bool:
     """Whether the file itself is at fault, rather than the disk or another process."""
-    if type(error) is sqlite3.DatabaseError:
+    text = str(error).lower()
+    if not path.exists() or any(words in text for words in _DAMAGE):
         return True
-    return any(words in str(error).lower() for words in _DAMAGE)
+    if _UNCLEAR in text:
+        # A file that is cut off; or a full disk, where SQLite says the same of a good file.
+        room = os.statvfs(path.parent)
+        return room.f_bavail * room.f_frsize > ROOM_BYTES
+    return type(error) is sqlite3.DatabaseError
 
 
 def sync_folder(folder: Path) -> None:

@@ -63,10 +63,10 @@ def create(folder: Path, first: int, rows: Iterable[Row] = (), copy: int = 0) ->
     return Partition(path, first, last)
 
 
-def opened(path: Path, first: int) -> Partition:
+def opened(path: Path, first: int, sealed: bool = False) -> Partition:
     """Raises `CorruptFile`, also for a foreign file, and `UnsupportedFormat` for a newer one."""
     try:
-        connection = database.connect_to_read(path)
+        connection = database.connect_to_read(path, sealed)
         try:
             application, format = database.stamp_of(connection)
             if application != database.APPLICATION:
@@ -82,7 +82,7 @@ def opened(path: Path, first: int) -> Partition:
         finally:
             connection.close()
     except sqlite3.Error as error:
-        if database.is_full(error) or not database.is_damage(error):
+        if database.is_full(error) or not database.is_damage(error, path):
             raise
         raise CorruptFile(
             f"{path}: expected a partition of events, found damage: {error}"

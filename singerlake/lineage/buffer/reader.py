@@ -28,7 +28,7 @@ class Reader:
                 events = [unpack(row) for row in rows]
             except (sqlite3.Error, CorruptFile) as error:
                 self.close()
-                if not _is_damage(found, error):
+                if not isinstance(error, CorruptFile) and not database.is_damage(error, found.path):
                     raise
                 self._mend(found, str(error))
                 continue
@@ -51,7 +51,9 @@ class Reader:
     def _connection(self, wanted: Partition) -> sqlite3.Connection:
         if self._open is None or self._open[0].path != wanted.path:
             self.close()
-            self._open = wanted, database.connect_to_read(wanted.path)
+            newest = self._shelf.newest
+            sealed = newest is not None and newest.first != wanted.first
+            self._open = wanted, database.connect_to_read(wanted.path, sealed)
         return self._open[1]
 
     def close(self) -> None:
@@ -59,7 +61,3 @@ class Reader:
             with suppress(sqlite3.Error):
                 self._open[1].close()
             self._open = None
-
-
-def _is_damage(found: Partition, error: Exception) -> bool:
-    return isinstance(error, CorruptFile) or database.is_damage(error) or not found.path.exists()

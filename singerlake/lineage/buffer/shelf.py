@@ -69,7 +69,7 @@ class Shelf:
     def _sound(self, path: Path, first: int, last: int) -> Partition:
         """The partition, or what could be rescued of it. All to `last` should be in it."""
         try:
-            found = partition.opened(path, first)
+            found = partition.opened(path, first, sealed=True)
         except CorruptFile as error:
             return self._rescued(Partition(path, first, last), str(error))
         if found.last < last and not self.gaps.covers(found.last + 1, last):

@@ -33,8 +33,8 @@ CREATE TABLE skips(
     destination TEXT NOT NULL, sequence INTEGER NOT NULL,
     PRIMARY KEY(destination, sequence)) WITHOUT ROWID;
 """
-CHECKPOINT_PAGES = 100
-"""A small log that is used again and again: on a full disk there is room for a checkpoint."""
+LOG_PAGES = 32
+"""SQLite's log of the state: small, made once, and used again and again."""
 
 FLOOR = "floor"
 """The first number that the buffer should still have."""
@@ -43,8 +43,8 @@ FLOOR = "floor"
 class State:
     """Any thread may use it."""
 
-    def __init__(self, path: Path) -> None:
-        """Raises `CorruptFile` and `UnsupportedFormat`."""
+    def __init__(self, path: Path, owned: bool = False) -> None:
+        """`owned`: for the proxy that works on it. Raises `CorruptFile`, `UnsupportedFormat`."""
         fresh = not path.exists()
         self._lock = threading.RLock()
         try:
@@ -56,8 +56,10 @@ class State:
                 self._create()
                 database.sync_folder(path.parent)
             self._examine(path)
-            self._connection.execute(f"PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES}")
+            self._connection.execute(f"PRAGMA wal_autocheckpoint={LOG_PAGES}")
             self._connection.execute("PRAGMA synchronous=NORMAL")
+            if owned:
+                self._make_room()
         except sqlite3.Error as error:
             self._connection.close()
             raise _damage(path, error) from None
@@ -81,6 +83,21 @@ class State:
         ((verdict,),) = self._connection.execute("PRAGMA quick_check(1)").fetchall()
         if verdict != "ok":
             raise CorruptFile(f"{path}: expected a sound state, found damage: {verdict}")
+
+    def _make_room(self) -> None:
+        """Let the log and the file take what they need now: on a full disk, checkpoints must still
+        find room, for without them nothing can be deleted."""
+        size = LOG_PAGES * database.PAGE_BYTES
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            self._connection.execute("CREATE TABLE room AS SELECT zeroblob(?) AS filler", (size,))
+            self._connection.execute("DROP TABLE room")
+            self._connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            if not database.is_full(error):
+                raise
 
     @contextmanager
     def change(self, durable: bool = False) -> Iterator[sqlite3.Connection]:
@@ -141,6 +158,6 @@ def count(connection: sqlite3.Connection, destination: str, counts: Mapping[str,
 
 
 def _damage(path: Path, error: sqlite3.Error) -> CorruptFile | sqlite3.Error:
-    if database.is_full(error) or not database.is_damage(error):
+    if database.is_full(error) or not database.is_damage(error, path):
         return error
     return CorruptFile(f"{path}: expected the state of a buffer, found damage: {error}")

@@ -29,7 +29,7 @@ def is_too_deep(text: bytes) -> bool | None:
 def is_value_too_deep(value: dict[str, Any]) -> bool:
     """The same of a parsed value, level by level."""
     level: list[Any] = [value]
-    for _ in range(MOST + 1):
+    for _ in range(MOST):
         level = [
             child
             for one in level

@@ -30,7 +30,7 @@ def facets(folder: Path) -> Facets:
             f"{folder}: expected OpenLineage's schema files, such as facets/SchemaDatasetFacet.json"
             ", found none that describes a facet"
         )
-    for address in _core_addresses(documents):
+    for address in list(_core_addresses(documents)):
         documents.setdefault(address, core.DOCUMENT | {"$id": address})
     documents.setdefault(core.ADDRESS, core.DOCUMENT)
     return collected(found, documents)

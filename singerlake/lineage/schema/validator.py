@@ -51,7 +51,7 @@ class Validator:
             event = _decode(text)
         except RecursionError:
             return None, [_too_deep()]
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             return None, [Problem("", f"expected JSON in UTF-8, found other bytes: {error}")]
         return event, self.problems(event, deep)
 
