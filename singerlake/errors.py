@@ -19,7 +19,9 @@
     │   ├── TooManyMisfits          more values than are allowed do not fit their columns' types
     │   ├── BadUpload               the metadata of an uploaded file are missing or wrong
     │   ├── BadNotification         a message of a queue or webhook says nothing that we understand
+    │   ├── BadFile                 a file to be stored is missing, changed, or not where it may be
     │   ├── BadName                 a name of a tap, stream or pin that no path can hold
+    │   ├── BadEvent                a key, value, id or time that no engine can hold
     │   └── SchemaCollision         two schemas of one stream have the same hash
     ├── DamageError             the lake needs repair: `singerlake check`, `singerlake rebuild`
     │   ├── CorruptDocument         a manifest, catalogue, lake document or lock cannot be read
@@ -30,6 +32,9 @@
     │   ├── LockTimeout             another writer held the lock for too long
     │   ├── CommitConflict          other writers kept winning the manifest
     │   ├── Pinned                  a pin reads what would be deleted: wait, or unpin it
+    │   ├── BacklogFull             too many events wait in one key: add them later
+    │   ├── Fenced                  another processor has the key: stop, nothing of this one counts
+    │   ├── Later                   raised by a job: try this event again later, without a count
     │   └── StaleSnapshot           what a read needs was removed meanwhile: run it again
     ├── StoreError              the object store's answer
     │   ├── NotFound                no object under that key
@@ -123,8 +128,16 @@ class BadNotification(InputError):
     """A message of a queue or a webhook says nothing that we understand."""
 
 
+class BadFile(InputError):
+    """A file to be stored is missing, changed while it was read, or lies where it may not."""
+
+
 class BadName(InputError):
     """A name of a tap, stream or pin that no path can hold."""
+
+
+class BadEvent(InputError):
+    """A key, a value, an id or a time that no engine can hold."""
 
 
 class SchemaCollision(InputError):
@@ -165,6 +178,23 @@ class CommitConflict(BusyError):
 
 class Pinned(BusyError):
     """A pin reads what would be deleted: wait until it is over, or remove the pin."""
+
+
+class BacklogFull(BusyError):
+    """Too many events wait in one key: add them later."""
+
+
+class Fenced(BusyError):
+    """Another processor has the key: stop, nothing of this one counts."""
+
+
+class Later(BusyError):
+    """Raised by a job: put the event back, and try it again after so many seconds. That counts as
+    no attempt."""
+
+    def __init__(self, seconds: float = 60.0, reason: str = "") -> None:
+        super().__init__(reason or f"again in {seconds:g} s")
+        self.seconds = seconds
 
 
 class StaleSnapshot(BusyError):

@@ -31,6 +31,7 @@ from singerlake.errors import ConfigError, SingerlakeError
 from singerlake.format.nearest import did_you_mean
 from singerlake.lake import Lake, open_on
 from singerlake.lake import Tap as LakeTap
+from singerlake.lake.extent import require_streams
 from singerlake.plugin import output
 from singerlake.plugin.about import as_text
 from singerlake.plugin.config import (
@@ -85,6 +86,8 @@ class TapSingerlake(Tap):
         source = self._source()
         entries = source.catalogue()
         wanted = self.config.get("streams") or list(entries)
+        if not self.config.get("streams"):
+            require_streams(source.store, source.tap_id, entries, window.extent.as_of)
         unknown = sorted(set(wanted) - entries.keys())
         if unknown:
             raise ConfigError(

@@ -8,6 +8,7 @@ import sys
 import time
 
 from singerlake.errors import ConfigError
+from singerlake.format import blob, message
 from singerlake.lake import Writer
 from singerlake.plugin.output import send
 from target_singerlake.held_states import HeldStates
@@ -42,7 +43,22 @@ class Landing:
         self._flushed_at = self._told_at = self._started = time.monotonic()
         self._records = self._raw_bytes = 0
         self._streams: set[str] = set()
+        self._ignored: set[str] = set()
         self._closed = self._ended = False
+
+    def schema(self, line: bytes) -> None:
+        """Look at a SCHEMA line: no STATE covers it, and it may have marks that nobody heeds."""
+        self.covered = False
+        if self.writer.options.stage is None and blob.MARK.encode() in line:
+            schema, stream = message.decode_schema(line), message.decode(line).stream
+            if blob.marked(schema) and stream not in self._ignored:
+                self._ignored.add(stream)
+                self._log.warning(
+                    "Stream '%s' names files in %s, and the setting staged_files is not there to "
+                    "say where files may lie: they are not stored",
+                    stream,
+                    ", ".join(blob.marked(schema)),
+                )
 
     def count(self, stream: str, records: int, raw_bytes: int) -> None:
         """Note what the writer was given: for the log, and to know what no STATE covers yet."""

@@ -13,6 +13,7 @@ from singerlake.errors import ConfigError
 from singerlake.lake import LockTimes, WriterOptions
 from singerlake.lake.identity import new_run_id
 from singerlake.plugin import lineage
+from target_singerlake.staged import stage
 
 _OPTIONS, _TIMES = WriterOptions(), LockTimes()
 
@@ -105,6 +106,16 @@ SETTINGS: dict[str, Any] = th.PropertiesList(
         description=(
             "A record that lacks one of its stream's key properties ends the run, as in other "
             "targets. Off, the lake keeps such a record as it came."
+        ),
+    ),
+    th.Property(
+        "staged_files",
+        th.StringType,
+        title="Staged files",
+        description=(
+            "The folder, or fsspec URL, below which taps leave files that are to be stored: those "
+            "that records name in properties marked `x-singerlake-file` in their schema. Unset, "
+            "the marks are ignored."
         ),
     ),
     th.Property(
@@ -210,4 +221,5 @@ def writer_options(config: Mapping[str, Any]) -> WriterOptions:
             max_wait=max_wait,
         ),
         require_keys=config["require_keys"],
+        stage=stage(prefix) if (prefix := config.get("staged_files")) else None,
     )

@@ -40,6 +40,7 @@ ERRORS = {
     "SingerlakeError": "Exception",
     "ConfigError": "SingerlakeError",
     "BadLocation": "ConfigError",
+    "BadCursor": "ConfigError",
     "BadQuery": "ConfigError",
     "NotALake": "ConfigError",
     "UnknownTap": "ConfigError",
@@ -49,6 +50,7 @@ ERRORS = {
     "StaleBookmark": "ConfigError",
     "InputError": "SingerlakeError",
     "BadMessage": "InputError",
+    "BadFile": "InputError",
     "BadName": "InputError",
     "BadNotification": "InputError",
     "BadUpload": "InputError",
@@ -76,6 +78,10 @@ ERRORS = {
     "OutcomeUnknown": "Unavailable",
     "ServiceError": "SingerlakeError",
     "NoAnswer": "ServiceError",
+    "BacklogFull": "BusyError",
+    "BadEvent": "InputError",
+    "Fenced": "BusyError",
+    "Later": "BusyError",
 }
 
 METHODS = {
@@ -83,6 +89,7 @@ METHODS = {
         "annotate",
         "annotations",
         "feed",
+        "lake_id",
         "pin",
         "pins",
         "stream",
@@ -126,6 +133,7 @@ METHODS = {
     "Writer": {
         "append",
         "append_records",
+        "attach",
         "close",
         "commit",
         "end",

@@ -28,7 +28,7 @@ from singerlake.cli.trace import tracing
 from singerlake.errors import UnknownStream
 from singerlake.format.record_type import Numbers
 from singerlake.format.run import OUTCOMES
-from singerlake.lake.extent import COMPLETE, AsOf
+from singerlake.lake.extent import COMPLETE, AsOf, require_streams
 from singerlake.lake.replication import METHODS
 from singerlake.projection.document import Settings
 from singerlake.store import open_store
@@ -163,6 +163,8 @@ def project(
       singerlake project ./lake tap-github--meltano --out ./tables --dry-run
     """
     names = list(stream) or [one.name for one in root.lake().tap(tap).streams()]
+    if not stream:
+        require_streams(root.lake().store, tap, names, as_of)
     job = spark_module("project")
     settings = Settings(
         format=file_format,

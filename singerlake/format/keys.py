@@ -2,6 +2,7 @@
 
     raw/singerlake.json
     raw/_pins/<name>.json
+    raw/_consumers/<name>.json
     raw/<tap>/catalogue.json
     raw/<tap>/_runs/log.json
     raw/<tap>/_runs/<begun>-<run id>-<writer id>.json
@@ -11,6 +12,8 @@
     raw/<tap>/<stream>/_merges/<first>-<last>-<id>.json
     raw/<tap>/<stream>/_uploads/<job>/<schema hash>/<file>.json
     raw/<tap>/<stream>/_uploads/<job>/withdrawn.json
+    raw/<tap>/<stream>/_files/<aa>/<sha256>
+    raw/<tap>/<stream>/_files/_removals/<id>.json
     raw/<tap>/<stream>/<schema hash>/singerlake.lock
     raw/<tap>/<stream>/<schema hash>/<stream>-<first>-<last>[-<suffix>].singer[.gz|.bz2]
 
@@ -24,7 +27,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from singerlake.errors import BadName
-from singerlake.format import pin_keys, run_keys, times
+from singerlake.format import consumer_keys, pin_keys, run_keys, times
+from singerlake.format.blob_keys import FOLDER as FILES
+from singerlake.format.blob_keys import kind_of
+from singerlake.format.consumer_keys import ConsumerObject
 from singerlake.format.names import LONGEST_SEGMENT, ROOT, escape, tap_folder, unescape
 from singerlake.format.pin_keys import PINS, PinObject, pin
 from singerlake.format.run_keys import RunKeys, RunObject
@@ -34,6 +40,7 @@ __all__ = [
     "LONGEST_SEGMENT",
     "PINS",
     "ROOT",
+    "ConsumerObject",
     "FileName",
     "PinObject",
     "RunKeys",
@@ -172,7 +179,8 @@ class TapObject:
 
 @dataclass(frozen=True)
 class StreamObject:
-    """Something in a stream's folder: `kind` is manifest, segment, merge, note, lock or file.
+    """Something in a stream's folder: `kind` is manifest, segment, merge, note, lock, file, blob
+    (the bytes of a file of any kind) or removal (what tells that a purge is removing blobs).
 
     A note has the `job` that it is of, and the path of the file that it is about: none where it
     tells that the job was withdrawn.
@@ -187,7 +195,9 @@ class StreamObject:
     about: str = ""
 
 
-def parse(key: str) -> TapObject | RunObject | StreamObject | PinObject | None:
+def parse(
+    key: str,
+) -> TapObject | RunObject | StreamObject | PinObject | ConsumerObject | None:
     """What a key below `raw/` is; None for the lake document and for what is not ours."""
     root, *segments = key.split("/")
     try:
@@ -195,6 +205,8 @@ def parse(key: str) -> TapObject | RunObject | StreamObject | PinObject | None:
             return None
         if segments[0] == pin_keys.FOLDER:
             return pin_keys.parse(segments[1:])
+        if segments[0] == consumer_keys.FOLDER:
+            return consumer_keys.parse(segments[1:])
         tap_id = unescape(segments[0])
         if len(segments) == 2:
             return TapObject(tap_id) if segments[1] == "catalogue.json" else None
@@ -212,6 +224,9 @@ def _in_stream(keys: StreamKeys, rest: list[str]) -> StreamObject | None:
         return StreamObject(keys, "manifest", path)
     if rest[0] == uploads_folder():
         return _note(keys, rest)
+    if rest[0] == FILES:
+        kind = kind_of(path)
+        return StreamObject(keys, kind, path) if kind else None
     if len(rest) != 2:
         return None
     folder, leaf = rest

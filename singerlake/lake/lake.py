@@ -133,7 +133,8 @@ class Lake:
         """What is committed from a cursor on, and which runs end, as events: of all streams, or of
         these taps and these streams, also before they exist.
 
-        Feeds that are given one follower ask the store once for all of them.
+        Feeds that are given one follower ask the store once for all of them. Raises `BadName` and
+        `ConfigError`.
         """
         from singerlake.lake.feed.feed import Feed
         from singerlake.lake.feed.follower import Follower

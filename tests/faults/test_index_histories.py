@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -24,10 +25,14 @@ from tests.faults.scale import scaled
 from tests.faults.truth import Violation
 from tests.faults.variant import Broken
 from tests.index.dying import Dying
+from tests.index.places import new_url, postgresql
+
+__all__ = ["postgresql"]
 
 SUITE, TEST = "Index", "tests/faults/test_index_histories.py"
 PARTS = scaled(1, 4)
-EXAMPLES = scaled(25, 400)
+EXAMPLES = scaled(int(__import__("os").environ.get("N", "25")), 400)
+ELSEWHERE = {"postgresql": scaled(8, 100), "dynamodb": scaled(3, 40)}
 STEPS = 30
 
 
@@ -63,6 +68,26 @@ def test_a_followed_index_is_what_a_rebuild_makes(part: int) -> None:
             super().teardown()
 
     run(Counted, EXAMPLES)
+    line.keep()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("kind", ["postgresql", "dynamodb"])
+def test_so_it_is_in_other_databases(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    line = Line(SUITE, f"the same, {kind}", TEST, bounds=f"up to {STEPS} steps")
+
+    class Elsewhere(IndexHistory):
+        url = new_url(request, kind, tmp_path)
+
+        def teardown(self) -> None:
+            line.runs += 1
+            line.faults += self.kills
+            super().teardown()
+
+    run(Elsewhere, ELSEWHERE[kind], [Phase.generate])
     line.keep()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from singerlake.format.manifest import File
 from singerlake.index import ingester as ingesters
 from singerlake.index.check import check_index
 from singerlake.index.commit import NamedFile
-from singerlake.index.entry import named_file_path
+from singerlake.index.entry import micros, named_file_path
 from singerlake.index.export import export_lines
 from singerlake.index.ingester import Ingester, follow
 from singerlake.index.open import open_index
@@ -29,7 +30,7 @@ from singerlake.index.storage.base import Storage
 from singerlake.lake import Lake, open_lake
 from singerlake.lake.feed.event import Committed, Failed
 from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
-from tests.lake.landing import TAP, overwrite
+from tests.lake.landing import TAP, overwrite, time_of
 from tests.lake.running import Running
 
 KEYS = StreamKeys(TAP, "orders")
@@ -224,6 +225,17 @@ def test_a_control_that_does_not_compare_bookmarks_is_seen(
     storage.close()
 
 
+def drawn(chance: random.Random) -> Query:
+    """A random interval over what is landed, maybe open."""
+    ends = [micros(time_of(chance.randrange(140))) for _ in range(2)]
+    start, end = sorted(ends)
+    return Query(
+        stream=chance.choice([None, "orders"]),
+        start=chance.choice([None, start]),
+        end=chance.choice([None, end]),
+    )
+
+
 def test_pages_while_an_ingester_writes(
     storage: Storage, reopen: Callable[[], Storage], lake: Lake, tmp_path: Path
 ) -> None:
@@ -232,6 +244,7 @@ def test_pages_while_an_ingester_writes(
     land(lake, "first", range(8))
     follow(storage, lake)
     failed: list[BaseException] = []
+    chance = random.Random(1)
 
     def write() -> None:
         try:
@@ -248,10 +261,11 @@ def test_pages_while_an_ingester_writes(
     writer.start()
     rounds = 0
     while writer.is_alive() or not rounds:
-        there = {one.id for one in storage.page(Query(), limit=10_000)}
+        query = drawn(chance)
+        there = {one.id for one in storage.page(query, limit=10_000)}
         seen, cursor = [], None
         while True:
-            page = read_page(storage.page, Query(), cursor, 3)
+            page = read_page(storage.page, query, cursor, 3)
             seen += page.entries
             cursor = page.next
             if cursor is None:
@@ -259,8 +273,12 @@ def test_pages_while_an_ingester_writes(
         ids = [one.id for one in seen]
         assert len(set(ids)) == len(ids)
         assert there <= set(ids)
-        assert seen == answer(Query(), seen)
+        assert seen == answer(query, seen)
         rounds += 1
     writer.join()
     assert failed == []
+    entries = list(scan_lake(lake, Query()))
+    for _ in range(10):
+        query = drawn(chance)
+        assert storage.page(query, limit=10_000) == answer(query, entries)
     expect_same(storage, lake, tmp_path)

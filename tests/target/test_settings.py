@@ -37,6 +37,7 @@ SETTINGS = {
     "lake_root",
     "lineage",
     "tap_id",
+    "staged_files",
     "storage_options",
     "max_file_bytes",
     "max_file_records",

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from singerlake.cli.console import plural, say
+from singerlake.cli.console import plural, print_json, say
 from singerlake.cli.index.place import index_module, index_option, open_storage
-from singerlake.cli.options import command
+from singerlake.cli.options import command, json_option
 from singerlake.cli.root import Root, root_arguments
 
 
@@ -22,11 +22,13 @@ from singerlake.cli.root import Root, root_arguments
     metavar="FILE",
     help="Write the entries as a Parquet file instead.",
 )
-def export(root: Root, index_url: str | None, parquet: Path | None) -> None:
+@json_option
+def export(root: Root, index_url: str | None, parquet: Path | None, as_json: bool) -> None:
     """Print all that an index has.
 
-    One JSON object on a line: the entries and gaps of each stream in the order of its log, the runs
-    that ended, and uploads. Two indexes that have read the same print the same bytes.
+    One JSON object on a line, with --json or without: the entries and gaps of each stream in the
+    order of its log, the runs that ended, and uploads. Two indexes that have read the same print
+    the same bytes.
 
     \b
     Examples:
@@ -37,7 +39,10 @@ def export(root: Root, index_url: str | None, parquet: Path | None) -> None:
     try:
         if parquet is not None:
             count = index_module("parquet").write_parquet(storage, parquet)
-            say(f"wrote {plural(count, 'file')}")
+            if as_json:
+                print_json({"path": str(parquet), "entries": count})
+            else:
+                say(f"wrote {plural(count, 'file')}")
             return
         for line in index_module("export").export_lines(storage):
             sys.stdout.buffer.write(line)

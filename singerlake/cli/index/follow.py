@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from singerlake.cli.console import complain, is_terminal, plural, print_json, say
+from singerlake.cli.console import complain, is_terminal, plural, print_json_lines, say
 from singerlake.cli.index.place import index_module, index_option, open_storage
 from singerlake.cli.options import Span, command, json_option
 from singerlake.cli.root import Root, root_arguments
@@ -66,11 +66,13 @@ def _report(done: Any, as_json: bool, always: bool) -> None:
     if not always and not done.changes:
         return
     if as_json:
-        print_json({"entries": done.entries, "changes": done.changes, "failures": done.failures})
+        counts = {"entries": done.entries, "changes": done.changes, "failures": done.failures}
+        print_json_lines([counts])
     elif always or is_terminal():
         say(f"indexed {plural(done.entries, 'file')}")
 
 
 def complain_of(event: Failed) -> None:
+    """Report a stream that cannot be read."""
     where = " ".join(filter(None, (event.tap, event.stream)))
     complain(f"{where}: {event.kind}: {event.error}")

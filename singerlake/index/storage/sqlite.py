@@ -19,9 +19,13 @@ PATIENCE = 120.0
 
 CACHE_KIB = 64 * 1024
 
+READING, WRITING = "BEGIN", "BEGIN IMMEDIATE"
+
 
 class SQLiteConnection:
     """A connection of one thread."""
+
+    is_writing = False
 
     def __init__(self, path: str) -> None:
         # A connection is of one thread, but whoever ends last closes all of them.
@@ -70,12 +74,12 @@ class SQLiteStorage(RelationalStorage):
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        with self._transaction("BEGIN") as connection:
+        with self._transaction(READING) as connection:
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        with self._transaction("BEGIN IMMEDIATE") as connection:
+        with self._transaction(WRITING) as connection:
             yield connection
 
     @contextmanager
@@ -83,9 +87,12 @@ class SQLiteStorage(RelationalStorage):
         with self._explained():
             connection = self._connection()
             if connection.raw.in_transaction:  # a question within a change, or within another
+                if begin == WRITING and not connection.is_writing:
+                    raise RuntimeError("a change begins within a question of the same thread")
                 yield connection
                 return
             connection.raw.execute(begin)
+            connection.is_writing = begin == WRITING
             try:
                 yield connection
             except BaseException:
