@@ -14,9 +14,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from data_rentgen.consumer.extractors import BatchExtractor
-from data_rentgen.consumer.saver import DatabaseSaver
-from data_rentgen.consumer.subscribers import OpenLineageRunEventAdapter
+from data_rentgen.consumer.extractors import BatchExtractor  # type: ignore[import-not-found]
+from data_rentgen.consumer.saver import DatabaseSaver  # type: ignore[import-not-found]
+from data_rentgen.consumer.subscribers import OpenLineageRunEventAdapter  # type: ignore[import-not-found]
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 
