@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A lake from nothing, in the folder that is named: land, look, replay, load, show as pages.
+# A lake from nothing, in the folder that is named: land, look, find, replay, load, show as pages.
 # Every command is shown before it runs, as a person would type it.
 set -euo pipefail
 
@@ -26,6 +26,10 @@ run "singerlake ls"
 run "singerlake diff $tap orders"
 run "singerlake runs"
 run "singerlake check"
+
+title "Find the files of a stream, of a time or of a run"
+run "singerlake find $tap orders --from 2026-01-01 --format table"
+run "singerlake find --stream customers --latest"
 
 title "Replay it, byte for byte, into any target"
 run "tap-singerlake --config ENV > $folder/replayed.singer"

@@ -7,6 +7,7 @@
     │   ├── UnknownTap              the lake has no such tap
     │   ├── UnknownStream           the tap has no such stream
     │   ├── BadQuery                DuckDB cannot run the SQL, or it would change something
+    │   ├── BadCursor               the cursor is no page's, or of another query: begin again
     │   ├── StaleBookmark           the bookmark is of another log, or past its end
     │   ├── PermissionDenied        the store refuses these credentials
     │   └── UnsupportedFormat       written by a newer Singerlake: upgrade
@@ -16,6 +17,9 @@
     │   ├── MissingKey              a record without one of its stream's key properties
     │   ├── InvalidRecord           a record that breaks its schema, where records are validated
     │   ├── TooManyMisfits          more values than are allowed do not fit their columns' types
+    │   ├── BadUpload               the metadata of an uploaded file are missing or wrong
+    │   ├── BadNotification         a message of a queue or webhook says nothing that we understand
+    │   ├── BadFile                 a file to be stored is missing, changed, or not where it may be
     │   ├── BadName                 a name of a tap, stream or pin that no path can hold
     │   ├── BadEvent                a key, value, id or time that no engine can hold
     │   └── SchemaCollision         two schemas of one stream have the same hash
@@ -76,6 +80,10 @@ class BadQuery(ConfigError):
     """The SQL cannot be run: DuckDB does not understand it, or it would change something."""
 
 
+class BadCursor(ConfigError):
+    """The cursor is not one that a page of this query gave."""
+
+
 class StaleBookmark(ConfigError):
     """The bookmark tells nothing in this log: it is another's, or past its end."""
 
@@ -110,6 +118,18 @@ class InvalidRecord(InputError):
 
 class TooManyMisfits(InputError):
     """More values than are allowed do not fit the types of their columns."""
+
+
+class BadUpload(InputError):
+    """The metadata of an uploaded file are missing or wrong."""
+
+
+class BadNotification(InputError):
+    """A message of a queue or a webhook says nothing that we understand."""
+
+
+class BadFile(InputError):
+    """A file to be stored is missing, changed while it was read, or lies where it may not."""
 
 
 class BadName(InputError):

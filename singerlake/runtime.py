@@ -42,6 +42,11 @@ class Runtime:
         thread.start()
         return thread
 
+    def join(self, thread: threading.Thread, seconds: float) -> bool:
+        """Wait until a thread ends, at most so long; returns whether it has."""
+        thread.join(seconds)
+        return not thread.is_alive()
+
     def map(
         self, work: Callable[[Item], Result], items: Sequence[Item], workers: int
     ) -> list[Result]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -12,6 +12,7 @@ from singer_sdk import typing as th
 from singerlake.errors import ConfigError
 from singerlake.format import times
 from singerlake.lake.extent import ALL, COMPLETE, Extent, parse_as_of
+from singerlake.plugin import lineage
 
 SETTINGS: dict[str, Any] = th.PropertiesList(
     th.Property(
@@ -103,7 +104,46 @@ SETTINGS: dict[str, Any] = th.PropertiesList(
         title="Streams",
         description="Only these streams; all of the tap's if unset.",
     ),
+    th.Property(
+        "files",
+        th.StringType(allowed_values=["stored", "path", "fetch"]),
+        default="stored",
+        title="Files",
+        description=(
+            "What records say of the files of any kind that they name: as `stored`, with the "
+            "property that the tap sent; the `path` or URL in the lake, in that property; or, "
+            "after a `fetch` to `files_folder`, the local path."
+        ),
+    ),
+    th.Property(
+        "files_folder",
+        th.StringType,
+        title="Files folder",
+        description="Where `files: fetch` puts them, each once, by stream and hash.",
+        lineage.SETTING,
+        th.StringType,
+        title="Lineage",
+        description=lineage.DESCRIPTION,
+    ),
 ).to_dict()
+
+
+@dataclass(frozen=True)
+class FilesBack:
+    """How files of any kind are given back: `stored`, `path` or `fetch`, and where to."""
+
+    mode: str = "stored"
+    folder: str = ""
+
+
+def _files_back(config: Mapping[str, Any]) -> FilesBack:
+    """Raises `ConfigError`."""
+    mode, folder = config.get("files") or "stored", config.get("files_folder") or ""
+    if mode not in ("stored", "path", "fetch"):
+        raise ConfigError(f"files is {mode!r}: expected stored, path or fetch")
+    if (mode == "fetch") != bool(folder):
+        raise ConfigError("files_folder is the place of `files: fetch`: set both, or neither")
+    return FilesBack(mode, folder)
 
 
 WORDS = frozenset({"all", "merged", "latest"})
@@ -113,7 +153,7 @@ WORDS = frozenset({"all", "merged", "latest"})
 @dataclass(frozen=True)
 class Window:
     """Which records to replay, by the time they were extracted, by their schema version, and by
-    what committed them.
+    what committed them; and how files come `back` that they name.
 
     `versions` is one of `WORDS`, or the hashes themselves.
     """
@@ -122,6 +162,7 @@ class Window:
     end: datetime | None
     versions: str | frozenset[str]
     extent: Extent = ALL
+    back: FilesBack = field(default_factory=FilesBack)
 
     @property
     def limits(self) -> list[str]:
@@ -148,7 +189,7 @@ def window(config: Mapping[str, Any]) -> Window:
     if start is not None and end is not None and start >= end:
         raise ConfigError(f"start_time {start} is not before end_time {end}: nothing would match")
     versions = _versions(config.get("schema_versions") or "all")
-    return Window(start, end, versions, _extent(config))
+    return Window(start, end, versions, _extent(config), _files_back(config))
 
 
 def _extent(config: Mapping[str, Any]) -> Extent:

@@ -24,9 +24,11 @@ from singerlake.lake.snapshot import UNKNOWN
 from singerlake.plugin.exact_json import exact_json
 from tap_singerlake import content, plan, schema_line, selection
 from tap_singerlake.content import Opened
+from tap_singerlake.files import GivenBack
 from tap_singerlake.inputs import walkable
 from tap_singerlake.output import WholeLines
 from tap_singerlake.plan import Replay
+from tap_singerlake.replayed import Replayed
 from tap_singerlake.settings import Window
 
 
@@ -45,6 +47,9 @@ class LakeStream(Stream):
         self.primary_keys = entry.get("key_properties") or []
         self.forced_replication_method = "INCREMENTAL"
         self._output, self._source, self._entry, self._window = output, source, entry, window
+        self._files = GivenBack(source, window.back, self.logger)
+        self._output, self._source, self.entry, self._window = output, source, entry, window
+        self.replayed = Replayed()
         self._plan: tuple[Replay, Iterator[Opened]] | None = None
         self._merged = b""
         self._emitted = ""
@@ -66,7 +71,7 @@ class LakeStream(Stream):
             self._begin_version(file, head.partition(b"\n")[0])
             self._plan = (replay, chain([(file, chain([head], blocks))], opened))
             return
-        self._write_version(self._merged or schema_line.newest(self.name, self._entry))
+        self._write_version(self._merged or schema_line.newest(self.name, self.entry))
 
     def _sync_records(
         self, context: Any = None, *, write_messages: bool = True
@@ -75,12 +80,19 @@ class LakeStream(Stream):
         self._plan, self._built = None, 0
         with self.get_record_counter() as counter, self.get_sync_timer():
             for file, blocks in opened:
-                if write_messages and self._passes_whole(file):
+                back = self._files.concerns(replay.snapshot, file.schema_hash)
+                if write_messages and not back and self._passes_whole(file):
                     counter.increment(self._pass_through(file, blocks))
+                counted = 0
+                if write_messages and self._passes_whole(file):
+                    counted = self._pass_through(file, blocks)
+                    counter.increment(counted)
                 else:
-                    for record in self._build(file, blocks, write_messages):
+                    for record in self._build(file, blocks, write_messages, back):
                         counter.increment()
+                        counted += 1
                         yield record
+                self.replayed = self.replayed.with_file(replay.snapshot.log_id, file, counted)
                 if not replay.snapshot.by_listing:
                     self.stream_state.update(replay.state(file))
                     self.state_manager.is_flushed = False
@@ -110,7 +122,7 @@ class LakeStream(Stream):
             state = self.stream_state if incremental else {}
             replay = plan.replay(snapshot, self._window, state)
             if self._window.versions == "merged":
-                self._merged = schema_line.merged(snapshot, self._entry, replay.as_of)
+                self._merged = schema_line.merged(snapshot, self.entry, replay.as_of)
             chosen = replay.selection
             if replay.again:
                 self.logger.warning(
@@ -178,26 +190,27 @@ class LakeStream(Stream):
         return counted if file.records == UNKNOWN else file.records
 
     def _build(
-        self, file: File, blocks: Iterator[bytes], write_messages: bool
+        self, file: File, blocks: Iterator[bytes], write_messages: bool, back: bool
     ) -> Generator[dict[str, Any], None, None]:
         """Each record that is asked for, less what is deselected; maps hold for what is written.
 
         Raises `BadMessage`, which names the file.
         """
         try:
-            yield from self._build_each(file, blocks, write_messages)
+            yield from self._build_each(file, blocks, write_messages, back)
         except BadMessage as error:
             raise BadMessage(f"{file.path} of stream {self.name!r}: {error}") from error
         self.state_manager.is_flushed = False
 
     def _build_each(
-        self, file: File, blocks: Iterator[bytes], write_messages: bool
+        self, file: File, blocks: Iterator[bytes], write_messages: bool, back: bool
     ) -> Generator[dict[str, Any], None, None]:
         lines = compression.lines(blocks)
         head = next(lines)
         if write_messages:
             self._begin_version(file, head)
-        unchanged, mask = self._unchanged(), self._mask_of(message.decode_schema(head))
+        schema = message.decode_schema(head)
+        unchanged, mask = self._unchanged(), self._mask_of(schema)
         in_arrays = selection.in_arrays(mask)
         for line in lines:
             envelope = message.decode(line)
@@ -209,6 +222,9 @@ class LakeStream(Stream):
                 self._built += 1
                 try:
                     stored = content.parsed(line)
+                    if back:
+                        self._files.put_back(line, stored, schema)
+                        line = exact_json(stored).encode()
                     if not unchanged:
                         selection.take_out(stored["record"], mask, in_arrays)
                     if write_messages and unchanged:

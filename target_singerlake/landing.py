@@ -8,9 +8,11 @@ import sys
 import time
 
 from singerlake.errors import ConfigError
+from singerlake.format import blob, message
 from singerlake.lake import Writer
 from singerlake.plugin.output import send
 from target_singerlake.held_states import HeldStates
+from target_singerlake.lineage import OnEnd
 from target_singerlake.verdict import Verdict, bookmarks
 
 PROGRESS_EVERY = 30.0
@@ -20,8 +22,15 @@ PROGRESS_EVERY = 30.0
 class Landing:
     """Wraps a writer with what a Singer target owes: STATE in order, and reports of progress."""
 
-    def __init__(self, writer: Writer, commit_interval: float, log: logging.Logger) -> None:
+    def __init__(
+        self,
+        writer: Writer,
+        commit_interval: float,
+        log: logging.Logger,
+        on_end: OnEnd | None = None,
+    ) -> None:
         self.writer = writer
+        self._on_end = on_end
         self.last_state: bytes | None = None
         """The value of the STATE message that came last, an empty one too."""
         self.covered = True
@@ -34,7 +43,22 @@ class Landing:
         self._flushed_at = self._told_at = self._started = time.monotonic()
         self._records = self._raw_bytes = 0
         self._streams: set[str] = set()
+        self._ignored: set[str] = set()
         self._closed = self._ended = False
+
+    def schema(self, line: bytes) -> None:
+        """Look at a SCHEMA line: no STATE covers it, and it may have marks that nobody heeds."""
+        self.covered = False
+        if self.writer.options.stage is None and blob.MARK.encode() in line:
+            schema, stream = message.decode_schema(line), message.decode(line).stream
+            if blob.marked(schema) and stream not in self._ignored:
+                self._ignored.add(stream)
+                self._log.warning(
+                    "Stream '%s' names files in %s, and the setting staged_files is not there to "
+                    "say where files may lie: they are not stored",
+                    stream,
+                    ", ".join(blob.marked(schema)),
+                )
 
     def count(self, stream: str, records: int, raw_bytes: int) -> None:
         """Note what the writer was given: for the log, and to know what no STATE covers yet."""
@@ -90,7 +114,11 @@ class Landing:
             self._ended = True
             held = bookmarks(self.last_state, self.writer.streams)
             outcome, reason = verdict.outcome, verdict.reason
-            self.writer.end(outcome, reason=reason, exit_code=exit_code, bookmarks=held)
+            try:
+                self.writer.end(outcome, reason=reason, exit_code=exit_code, bookmarks=held)
+            finally:
+                if self._on_end is not None:
+                    self._on_end(outcome, reason)
             why = f" ({reason})" if reason else ""
             self._log.info("Run %s: %s%s", self.writer.run_id, outcome, why)
 

@@ -73,6 +73,7 @@ class MappedIntake:
         if kind == "SCHEMA":
             require_properties(line)
             self._hand_over(kind, line)
+            self._landing.schema(line)
             self._streams.add(envelope.stream)
         elif kind not in _FOR_THE_LAKE:
             self._unknown.pass_over(kind)

@@ -143,7 +143,7 @@ class RawIntake:
             if envelope.type == "SCHEMA":
                 require_properties(line)
                 self._landing.writer.write(line)
-                self._landing.covered = False
+                self._landing.schema(line)
             elif envelope.type == "ACTIVATE_VERSION":
                 require_version(line)
                 self._landing.writer.write(line)

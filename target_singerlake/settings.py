@@ -12,6 +12,8 @@ from singer_sdk import typing as th
 from singerlake.errors import ConfigError
 from singerlake.lake import LockTimes, WriterOptions
 from singerlake.lake.identity import new_run_id
+from target_singerlake.staged import stage
+from singerlake.plugin import lineage
 
 _OPTIONS, _TIMES = WriterOptions(), LockTimes()
 
@@ -107,6 +109,16 @@ SETTINGS: dict[str, Any] = th.PropertiesList(
         ),
     ),
     th.Property(
+        "staged_files",
+        th.StringType,
+        title="Staged files",
+        description=(
+            "The folder, or fsspec URL, below which taps leave files that are to be stored: those "
+            "that records name in properties marked `x-singerlake-file` in their schema. Unset, "
+            "the marks are ignored."
+        ),
+    ),
+    th.Property(
         "complete_without_state",
         th.BooleanType,
         default=False,
@@ -115,6 +127,12 @@ SETTINGS: dict[str, Any] = th.PropertiesList(
             "For taps that never send STATE: count a run as complete whenever its input ends. A "
             "tap that died then looks complete too, unless `singerlake land` starts it."
         ),
+    ),
+    th.Property(
+        lineage.SETTING,
+        th.StringType,
+        title="Lineage",
+        description=lineage.DESCRIPTION,
     ),
     th.Property(
         "validate_records",
@@ -203,4 +221,5 @@ def writer_options(config: Mapping[str, Any]) -> WriterOptions:
             max_wait=max_wait,
         ),
         require_keys=config["require_keys"],
+        stage=stage(prefix) if (prefix := config.get("staged_files")) else None,
     )

@@ -40,6 +40,7 @@ ERRORS = {
     "SingerlakeError": "Exception",
     "ConfigError": "SingerlakeError",
     "BadLocation": "ConfigError",
+    "BadCursor": "ConfigError",
     "BadQuery": "ConfigError",
     "NotALake": "ConfigError",
     "UnknownTap": "ConfigError",
@@ -49,7 +50,10 @@ ERRORS = {
     "StaleBookmark": "ConfigError",
     "InputError": "SingerlakeError",
     "BadMessage": "InputError",
+    "BadFile": "InputError",
     "BadName": "InputError",
+    "BadNotification": "InputError",
+    "BadUpload": "InputError",
     "MissingKey": "InputError",
     "InvalidRecord": "InputError",
     "RecordBeforeSchema": "InputError",
@@ -72,6 +76,8 @@ ERRORS = {
     "Unsupported": "StoreError",
     "Unavailable": "StoreError",
     "OutcomeUnknown": "Unavailable",
+    "ServiceError": "SingerlakeError",
+    "NoAnswer": "ServiceError",
 }
 
 METHODS = {
@@ -79,6 +85,7 @@ METHODS = {
         "annotate",
         "annotations",
         "feed",
+        "lake_id",
         "pin",
         "pins",
         "stream",
@@ -122,6 +129,7 @@ METHODS = {
     "Writer": {
         "append",
         "append_records",
+        "attach",
         "close",
         "commit",
         "end",

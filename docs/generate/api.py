@@ -6,6 +6,7 @@ import importlib
 
 _MODULES = {
     "singerlake": "A lake in Python, without Spark.",
+    "singerlake.files": "Files of any kind; see [the guide](../how-to/files.md).",
     "singerlake.spark": "Streams as DataFrames. Needs the extra `spark`.",
     "singerlake.sql": "Streams as views of DuckDB. Needs the extra `duckdb`.",
 }

@@ -15,6 +15,8 @@ from singerlake.cli.options import (
 from singerlake.cli.progress import progress
 from singerlake.cli.report import print_report
 from singerlake.cli.root import Root, root_arguments
+from singerlake.cli.selection import every_stream
+from singerlake.cli.trace import tracing
 from singerlake.lake import CheckReport, Level, LockTimes
 from singerlake.lake import check as run_check
 
@@ -30,6 +32,7 @@ from singerlake.lake import check as run_check
     metavar="SECONDS",
     help="A lock that does not change for so long is stale.",
 )
+@click.option("--deep", is_flag=True, help="Read the bytes of files of any kind too.")
 @json_option
 @click.pass_context
 def check(
@@ -39,6 +42,7 @@ def check(
     stream: str | None,
     fix: bool,
     stale_after: float,
+    deep: bool,
     as_json: bool,
 ) -> None:
     """Find out what is wrong with a lake.
@@ -46,20 +50,29 @@ def check(
     Reads every file at ROOT, and holds the lake against every promise of the format. Exits with 1
     where it finds an error or a crash's leftover. With --fix, orphan files are adopted (their
     records may then be there twice), stale locks are removed, and missing documents are made again;
-    it exits with 1 if anything remains.
+    it exits with 1 if anything remains. Of the files of any kind that records name, it looks
+    whether they are there; with --deep it also reads each of them and compares its hash.
 
     \b
     Examples:
       singerlake check ./lake
       singerlake check s3://bucket/lake tap-github--meltano issues
       singerlake check ./lake --fix
+      singerlake check ./lake camera-1 photos --deep
       singerlake check ./lake --json | jq '.findings[].code'
     """
     require_tap_with_stream(tap, stream)
-    store = root.lake().store
+    lake = root.lake()
     times = replace(LockTimes(), stale_after=stale_after)
     with progress("checking") as bar:
-        report = run_check(store, tap, stream, fix=fix, times=times, progress=bar)
+        report = run_check(store, tap, stream, fix=fix, times=times, progress=bar, deep=deep)
+    with (
+        tracing(lake) as trace,
+        trace.around("check", lambda: every_stream(lake, tap, stream)) as done,
+        progress("checking") as bar,
+    ):
+        report = run_check(lake.store, tap, stream, fix=fix, times=times, progress=bar)
+        done(report)
     print_report(report, _is_clean(report, fix), as_json)
     context.exit(0 if _is_clean(report, fix) else 1)
 

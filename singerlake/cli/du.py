@@ -24,15 +24,18 @@ Place = tuple[str | None, str | None]
 
 @dataclass
 class _Usage:
-    """`live` is what the manifest's files have; None where it cannot be told."""
+    """`live` is what the manifest's files have, None where it cannot be told; `files` the bytes of
+    files of any kind."""
 
     objects: int = 0
     bytes: int = 0
     live: int | None = 0
+    files: int = 0
 
-    def add(self, size: int) -> None:
+    def add(self, size: int, is_file: bool) -> None:
         self.objects += 1
         self.bytes += size
+        self.files += size if is_file else 0
 
 
 @command()
@@ -42,8 +45,8 @@ def du(root: Root, tap: str | None, stream: str | None, as_json: bool) -> None:
     """Show what each stream takes up.
 
     Its objects and bytes, the largest first. Counts what lies in the store. `live` is what readers
-    see; the rest is documents, files that `vacuum` replaced and `vacuum --purge` will remove, and
-    left-overs that `check` finds.
+    see, and `files` are the files of any kind that records name; the rest is documents, files that
+    `vacuum` replaced and `vacuum --purge` will remove, and left-overs that `check` finds.
 
     \b
     Examples:
@@ -57,6 +60,7 @@ def du(root: Root, tap: str | None, stream: str | None, as_json: bool) -> None:
     for one in usage.values():
         total.objects += one.objects
         total.bytes += one.bytes
+        total.files += one.files
         total.live = None if total.live is None or one.live is None else total.live + one.live
     rows = sorted(usage.items(), key=lambda item: -item[1].bytes)
     if as_json:
@@ -76,7 +80,7 @@ def _measured(store: Store, tap: str | None, stream: str | None) -> dict[Place, 
             if place[1] is not None:
                 known.add(place[1])
             if stream in (None, place[1]):
-                usage.setdefault(place, _Usage()).add(listed.size)
+                usage.setdefault(place, _Usage()).add(listed.size, _is_file(listed.key))
     if not usage and stream is not None and (known or tap is None):
         raise unknown.unknown_stream(store.url, stream, known, tap)
     if not usage and tap is not None:
@@ -96,6 +100,11 @@ def _place(key: str) -> Place:
     return (item.tap_id, None) if isinstance(item, TapObject | RunObject) else (None, None)
 
 
+def _is_file(key: str) -> bool:
+    item = key_names.parse(key)
+    return isinstance(item, StreamObject) and item.kind == "blob"
+
+
 def _live(store: Store, keys: StreamKeys) -> int | None:
     try:
         return log.totals(store, keys).bytes
@@ -104,11 +113,13 @@ def _live(store: Store, keys: StreamKeys) -> int | None:
 
 
 def _print(rows: list[tuple[Place, _Usage]], total: _Usage) -> None:
-    numbers = ("objects", "size", "live")
+    numbers = ("objects", "size", "live", *(("files",) if total.files else ()))
     made = table("tap", "stream", *numbers, numbers=numbers)
     for (tap, stream), one in rows:
-        made.add_row(_named(tap, "(the lake)"), _named(stream, "(documents)"), *_counts(one))
-    print_table(made, drop=("live", "objects"))
+        made.add_row(
+            _named(tap, "(the lake)"), _named(stream, "(documents)"), *_counts(one)[: len(numbers)]
+        )
+    print_table(made, drop=("files", "live", "objects"))
     say(f"{plural(total.objects, 'object')}, {size(total.bytes)} in all")
 
 
@@ -117,4 +128,5 @@ def _named(name: str | None, otherwise: str) -> Text:
 
 
 def _counts(one: _Usage) -> tuple[str, ...]:
-    return number(one.objects), size(one.bytes), "?" if one.live is None else size(one.live)
+    live = "?" if one.live is None else size(one.live)
+    return number(one.objects), size(one.bytes), live, size(one.files)

@@ -16,9 +16,11 @@ import pyarrow as pa
 
 from singerlake.decode.activation import ACTIVATE_VERSION
 from singerlake.decode.column import Members, column
+from singerlake.decode.files import file_paths
 from singerlake.decode.json_text import MISFIT
 from singerlake.decode.request import Wanted
 from singerlake.decode.rows import ROW_TYPES, Rows, about_row
+from singerlake.format.blob import FIELD
 from singerlake.format.nesting import DEEPEST_LINE, has_room_for_depth, is_deep_line
 from singerlake.format.record_type import LONG, TIMESTAMP
 
@@ -79,6 +81,9 @@ class BlockParser:
             arrays[about_row("_record")] = pa.array(texts, pa.string())
             records = list(map(msgspec.json.Decoder(members.struct).decode, texts))
         arrays |= zip(self._names, members.arrays(records), strict=True)
+        if "_files" in self._metadata:
+            named = [file_paths(line.singerlake_files) for line in lines]
+            arrays[about_row("_files")] = pa.array(named, ROW_TYPES[about_row("_files")])
         for name in self._envelope(timed):
             kept_as, made = _ENVELOPE[name]
             arrays[kept_as] = made.array([getattr(line, name) for line in lines])
@@ -99,6 +104,8 @@ class BlockParser:
             fields += [
                 (name, _ENVELOPE[name][1].annotation, None) for name in self._envelope(timed)
             ]
+            if "_files" in self._metadata:
+                fields.append((FIELD, Any, None))
             made = msgspec.json.Decoder(msgspec.defstruct("Line", fields, gc=False))
             self._decoders[timed, mixed] = made
         return made

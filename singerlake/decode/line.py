@@ -8,11 +8,13 @@ from typing import Any
 import pyarrow as pa
 
 from singerlake.decode.activation import ACTIVATE_VERSION
+from singerlake.decode.files import file_paths_of
 from singerlake.decode.json_text import MISFIT, members, normal
 from singerlake.decode.misfit import CORRUPT
 from singerlake.decode.request import ROW_COLUMNS, Wanted
 from singerlake.decode.rows import ROW_TYPES, Rows, about_row
 from singerlake.decode.value import Converter, Misplaced, converter
+from singerlake.format.blob import FIELD
 from singerlake.format.nesting import is_deep_line
 from singerlake.format.record_type import LONG, TIMESTAMP
 
@@ -84,6 +86,8 @@ class LineParser:
             values[about_row(name)] = convert(told, misfits)
             if len(misfits) > known and name in self._wanted.metadata:
                 sent[name] = _as_sent(told)
+        if "_files" in about:
+            values[about_row("_files")] = file_paths_of(envelope.get(FIELD, b"null"))
         values[about_row("_record")] = _readable(envelope["record"])
         if sent:
             values[about_row(CORRUPT)] = values[about_row("_record")]

@@ -27,6 +27,7 @@ ROW_COLUMNS = (
     "_record",
     "_corrupt_record",
     "_misfits",
+    "_files",
 )
 
 ENVELOPE_COLUMNS = ("_version", "_time_extracted")

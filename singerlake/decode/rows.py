@@ -56,4 +56,5 @@ ROW_TYPES: dict[str, pa.DataType] = {
     about_row("_record"): pa.string(),
     about_row("_corrupt_record"): pa.string(),
     about_row("_misfits"): pa.map_(pa.string(), pa.string()),
+    about_row("_files"): pa.map_(pa.string(), pa.string()),
 }

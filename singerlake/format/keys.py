@@ -12,6 +12,8 @@
     raw/<tap>/<stream>/_merges/<first>-<last>-<id>.json
     raw/<tap>/<stream>/_uploads/<job>/<schema hash>/<file>.json
     raw/<tap>/<stream>/_uploads/<job>/withdrawn.json
+    raw/<tap>/<stream>/_files/<aa>/<sha256>
+    raw/<tap>/<stream>/_files/_removals/<id>.json
     raw/<tap>/<stream>/<schema hash>/singerlake.lock
     raw/<tap>/<stream>/<schema hash>/<stream>-<first>-<last>[-<suffix>].singer[.gz|.bz2]
 
@@ -25,6 +27,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from singerlake.errors import BadName
+from singerlake.format import pin_keys, run_keys, times
+from singerlake.format.blob_keys import FOLDER as FILES
+from singerlake.format.blob_keys import kind_of
 from singerlake.format import consumer_keys, pin_keys, run_keys, times
 from singerlake.format.consumer_keys import ConsumerObject
 from singerlake.format.names import LONGEST_SEGMENT, ROOT, escape, tap_folder, unescape
@@ -175,7 +180,8 @@ class TapObject:
 
 @dataclass(frozen=True)
 class StreamObject:
-    """Something in a stream's folder: `kind` is manifest, segment, merge, note, lock or file.
+    """Something in a stream's folder: `kind` is manifest, segment, merge, note, lock, file, blob
+    (the bytes of a file of any kind) or removal (what tells that a purge is removing blobs).
 
     A note has the `job` that it is of, and the path of the file that it is about: none where it
     tells that the job was withdrawn.
@@ -219,6 +225,9 @@ def _in_stream(keys: StreamKeys, rest: list[str]) -> StreamObject | None:
         return StreamObject(keys, "manifest", path)
     if rest[0] == uploads_folder():
         return _note(keys, rest)
+    if rest[0] == FILES:
+        kind = kind_of(path)
+        return StreamObject(keys, kind, path) if kind else None
     if len(rest) != 2:
         return None
     folder, leaf = rest

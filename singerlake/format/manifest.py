@@ -126,13 +126,17 @@ class Version(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     path: str = ""
 
 
-class Gap(msgspec.Struct, frozen=True, kw_only=True):
-    """Sequence numbers that no file bears any more, and why."""
+class Gap(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Sequence numbers that no file bears any more, and why.
+
+    `check` is `File.check` of the file that bore the last of them; older gaps have none.
+    """
 
     first_sequence: Count
     last_sequence: Count
     reason: str
     recorded: Moment
+    check: str = ""
 
 
 class Commit(msgspec.Struct, frozen=True, kw_only=True):

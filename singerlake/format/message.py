@@ -1,6 +1,6 @@
 """Singer messages: the envelope is decoded, the record inside it is never built.
 
-A line that is stored is the line that was sent. The one edit is `with_time`.
+A line that is stored is the line that was sent. The edits are `with_time`, and `blob.with_files`.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import urllib3
@@ -46,12 +47,21 @@ class Client:
 
     def __init__(self, options: ClientOptions | None = None, runtime: Runtime = REAL) -> None:
         self._options, self._runtime = options or ClientOptions(), runtime
-        self._pool = urllib3.PoolManager(
-            maxsize=self._options.connections, ssl_context=_trust(self._options), retries=False
-        )
+        self._plain = urllib3.PoolManager(maxsize=self._options.connections, retries=False)
+        if self._options.ca or self._options.certificate:
+            _ = self._secure  # says now what is wrong with the files
+
+    @cached_property
+    def _secure(self) -> urllib3.PoolManager:
+        """Made when it is needed: the system's certificates take a fiftieth of a second."""
+        connections = self._options.connections
+        context = _trust(self._options)
+        return urllib3.PoolManager(maxsize=connections, ssl_context=context, retries=False)
 
     def close(self) -> None:
-        self._pool.clear()
+        self._plain.clear()
+        if "_secure" in vars(self):
+            self._secure.clear()
 
     def post(self, url: str, body: bytes, headers: Mapping[str, str] | None = None) -> Answer:
         return self.request("POST", url, body, headers)
@@ -72,7 +82,8 @@ class Client:
         if address.auth:
             given |= urllib3.util.make_headers(basic_auth=address.auth)
         try:
-            response = self._pool.request(
+            pool = self._secure if address.scheme == "https" else self._plain
+            response = pool.request(
                 method,
                 address._replace(auth=None, fragment=None).url,
                 body=body,

@@ -112,7 +112,8 @@ class Protocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if self.phase is Phase.NOTHING:
+        # Where another request is in the pipeline, its work has begun.
+        if self.phase is Phase.NOTHING and self.timeout_keep_alive_task is not None:
             self._enter(Phase.REQUEST)
 
     def pause_writing(self) -> None:

@@ -67,8 +67,13 @@ class Service:
             await self._refuse(exchange, _FAULT)
         finally:
             self._buffered.bytes -= exchange.held
+            seconds = time.perf_counter() - began
             if self._traffic is not None:
-                self._traffic.count(scope, exchange.status, time.perf_counter() - began)
+                self._traffic.count(scope, exchange.status, seconds)
+            if logger.isEnabledFor(logging.INFO):
+                # Without its query, which may hold what is nobody's business.
+                words = (scope["method"], scope["path"], exchange.status, seconds * 1000)
+                logger.info("%s %s: %d, %.1f ms", *words)
 
     async def _refuse(self, exchange: Exchange, problem: Problem) -> None:
         if exchange.status:

@@ -14,6 +14,7 @@ from singerlake.format import seal as seals
 from singerlake.format.keys import FileName, StreamKeys, StreamObject
 from singerlake.format.manifest import File, Manifest, Segment
 from singerlake.lake import log, merge, retired, source, uploads
+from singerlake.lake.blobs import orphan
 from singerlake.lake.finding import CheckReport, Finding, Level
 from singerlake.lake.inventory import ListedFile, StreamInventory
 from singerlake.lake.parallel import in_parallel
@@ -263,5 +264,12 @@ def _check_listed(store: Store, keys: StreamKeys, file: ListedFile, logged: bool
         return [Finding(Level.LEFTOVER, "orphan-corrupt", key, message)]
     if not logged:
         return []
+    gone = orphan.gone_from(store, keys, file)
+    if gone:
+        message = (
+            f"no manifest names this file, and the bytes that it names are gone ({gone[0]}): its "
+            "commit was interrupted, and it is not adopted"
+        )
+        return [Finding(Level.LEFTOVER, "orphan-corrupt", key, message)]
     message = "no manifest names this file: its commit was interrupted, or is under way"
     return [Finding(Level.LEFTOVER, "orphan-file", key, message, fixable=True)]

@@ -12,6 +12,7 @@ from singerlake.format import catalogue, lock_record
 from singerlake.format import keys as key_names
 from singerlake.lake import fix as mending
 from singerlake.lake import inventory, log, registry
+from singerlake.lake.blobs.check import check_blobs
 from singerlake.lake.check_pins import check_pins
 from singerlake.lake.check_stream import Examine, check_stream, in_threads
 from singerlake.lake.finding import CheckReport, Finding, Level
@@ -44,10 +45,12 @@ def check(
     times: LockTimes = DEFAULT_TIMES,
     progress: Progress = no_progress,
     examine: Examine = in_threads,
+    deep: bool = False,
 ) -> CheckReport:
     """Check the lake, one tap of it, or one stream of a tap; `fix` mends what is fixable.
 
-    `examine` reads the files: here, or on other machines.
+    `examine` reads the files: here, or on other machines. With `deep`, the bytes of files of any
+    kind are read too, and hashed.
 
     Where there are lock files, takes at least `times.stale_after` seconds: only watching
     a lock for so long tells whether its writer is alive.
@@ -63,8 +66,10 @@ def check(
     for findings in examine(store, examinations):
         steps.step()
         report.findings += findings
-    for one in found.runs.values():
-        report.findings += check_runs(store, one)
+    for one in found.streams.values():
+        report.findings += check_blobs(store, one, deep=deep)
+    for of_tap in found.runs.values():
+        report.findings += check_runs(store, of_tap)
     report.findings += check_pins(store, found.pins)
     if stream is None:
         report.findings += _catalogues(store, found)

@@ -33,6 +33,9 @@ from singerlake.lake.log import EVERYTHING, Head, Selection
 from singerlake.lake.patience import Patience
 from singerlake.store import Promise, Store
 
+Require = Callable[[Manifest, Commit], None]
+"""Given the manifest that a put is about to replace, and the commit that it makes."""
+
 
 def new_commit(writer_id: str) -> Commit:
     return Commit(id=uuid.uuid4().hex, time=clock.now(), writer_id=writer_id)
@@ -99,12 +102,14 @@ def append(
     digests: dict[str, str],
     writer_id: str,
     times: LockTimes,
+    require: Require = lambda manifest, made: None,
 ) -> tuple[Head, tuple[File, ...]]:
     """Add uploaded files to the log, once, whatever the store answers.
 
     `head` was read before the upload: our files can only stand behind its last sequence.
-    Returns the new head and the files as they were committed. Raises `CommitConflict`, and
-    `CorruptDocument` where the log is shorter than it was.
+    `require` is called before each put; what it raises stops the commit. Returns the new head and
+    the files as they were committed. Raises `CommitConflict`, and `CorruptDocument` where the log
+    is shorter than it was.
     """
     wanted = {file.path: file.checksum for file in files}
     before = head.manifest
@@ -116,7 +121,9 @@ def append(
         return tuple(held[path] for path in wanted) if len(held) == len(wanted) else None
 
     def update(now: Manifest) -> Manifest:
-        return manifests.append(now, files, new_commit(writer_id), digests)
+        made = new_commit(writer_id)
+        require(now, made)
+        return manifests.append(now, files, made, digests)
 
     head = replace(store, keys, head, update, lambda now: find(now) is not None, times)
     committed = find(head)
@@ -176,6 +183,20 @@ def touch(store: Store, keys: StreamKeys, writer_id: str, times: LockTimes) -> H
         return now.version != before.version
 
     return replace(store, keys, before, update, is_done, times, seals=False)
+
+
+def touch_ourselves(store: Store, keys: StreamKeys, writer_id: str, times: LockTimes) -> Head:
+    """Give the manifest a new version by a put of our own: whoever read it before has to read it
+    again, whoever else has committed meanwhile."""
+    made = new_commit(writer_id)
+
+    def update(manifest: Manifest) -> Manifest:
+        return msgspec.structs.replace(manifest, commit=made)
+
+    def is_done(now: Head) -> bool:
+        return now.manifest.commit.id == made.id
+
+    return replace(store, keys, log.read_head(store, keys), update, is_done, times, seals=False)
 
 
 def replace(

@@ -6,13 +6,14 @@ which every reader understands, also within merged files.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
 
-from singerlake.errors import ConfigError, MissingManifest
+from singerlake.errors import ConfigError, MissingManifest, StaleBookmark
 from singerlake.format import times
+from singerlake.format.pin import Pin
 from singerlake.lake import pins
 from singerlake.lake.log import Selection
 from singerlake.lake.run_numbers import (
@@ -24,6 +25,7 @@ from singerlake.lake.run_numbers import (
 )
 from singerlake.lake.runs import Run, history
 from singerlake.lake.snapshot import Snapshot
+from singerlake.store import Store
 
 Runs = Literal["all", "last"] | tuple[str, ...]
 """All commits, those of the last complete run, or those of the runs with these ids."""
@@ -174,12 +176,31 @@ def end_of(snapshot: Snapshot, as_of: AsOf | None) -> End:
     return End(as_of, None if row is None else row.committed)
 
 
-def _end_by_name(snapshot: Snapshot, name: str) -> End:
-    store, pin = snapshot.store, None
+def require_streams(
+    store: Store, tap_id: str, streams: Collection[str], as_of: AsOf | None
+) -> None:
+    """For whoever reads all streams of a tap: raises `StaleBookmark` where the state that was asked
+    for has a stream that is not among them any more, since nobody would miss it."""
+    asked = parse_as_of(as_of) if isinstance(as_of, str) else as_of
+    pin = _pin_of(store, asked) if isinstance(asked, str) else None
+    missing = sorted(pin.taps.get(tap_id, {}).keys() - set(streams)) if pin else []
+    if pin and missing:
+        raise StaleBookmark(
+            f"pin {pin.name!r}: {store.url}: {tap_id!r} has lost what was pinned of the streams "
+            f"{', '.join(map(repr, missing))}; restore them from a backup, name the streams to "
+            "read, or remove the pin by `singerlake unpin`"
+        )
+
+
+def _pin_of(store: Store, name: str) -> Pin | None:
+    """The pin of a name; None where it means a run. Raises `ConfigError`."""
     if name.startswith(PIN):
-        pin = pins.read(store, name.removeprefix(PIN))
-    elif not name.startswith(RUN):
-        pin = pins.find(store, name)
+        return pins.read(store, name.removeprefix(PIN))
+    return None if name.startswith(RUN) else pins.find(store, name)
+
+
+def _end_by_name(snapshot: Snapshot, name: str) -> End:
+    pin = _pin_of(snapshot.store, name)
     if pin is not None:
         unended = pin.unended(snapshot.keys.tap_id)
         return End(pins.end_of(pin, snapshot), pin.created, unended)

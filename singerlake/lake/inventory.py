@@ -45,9 +45,18 @@ class Note:
     modified: datetime
 
 
+@dataclass(frozen=True)
+class ListedBlob:
+    """The bytes of a file of any kind; `modified` is the store's clock."""
+
+    size: int
+    modified: datetime
+
+
 @dataclass
 class StreamInventory:
-    """The objects of one stream; `merges` with the time of each by the store's clock."""
+    """The objects of one stream; `merges` with the time of each by the store's clock, `blobs` by
+    path, `removals` the keys of what purges are removing."""
 
     keys: StreamKeys
     files: dict[str, ListedFile] = field(default_factory=dict)
@@ -55,6 +64,8 @@ class StreamInventory:
     merges: dict[str, datetime] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
     locks: list[str] = field(default_factory=list)
+    blobs: dict[str, ListedBlob] = field(default_factory=dict)
+    removals: list[str] = field(default_factory=list)
     has_manifest: bool = False
 
 
@@ -152,5 +163,9 @@ def _add(found: StreamInventory, item: StreamObject, listed: Listed) -> None:
         found.merges[item.path] = listed.modified
     elif item.kind == "note":
         found.notes.append(Note(listed.key, item.job, item.about, listed.modified))
+    elif item.kind == "blob":
+        found.blobs[item.path] = ListedBlob(listed.size, listed.modified)
+    elif item.kind == "removal":
+        found.removals.append(listed.key)
     else:
         found.locks.append(listed.key)

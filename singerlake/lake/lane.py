@@ -11,6 +11,8 @@ from singerlake.format.keys import StreamKeys
 from singerlake.format.manifest import File
 from singerlake.format.run import RunStream
 from singerlake.format.schema import Schema
+from singerlake.lake.blobs.staged import VerifiedUpload
+from singerlake.lake.blobs.watch import Watch
 from singerlake.lake.log import Head
 from singerlake.lake.spool import OpenFile
 
@@ -20,6 +22,8 @@ class Lane:
     """One stream on its way to the store: the file that is open, and the commits behind it.
 
     `number` is that of the open file among the writer's pending work, `landed` sums up the commits.
+    `marked` are the properties that name files of any kind, `attached` what the open file's records
+    name, by path, with the uploads under way.
     """
 
     keys: StreamKeys
@@ -32,6 +36,9 @@ class Lane:
     head: Head | None = None
     tail: Future[tuple[File, ...]] | None = None
     landed: RunStream = field(default_factory=RunStream)
+    marked: tuple[str, ...] = ()
+    watch: Watch | None = None
+    attached: dict[str, tuple[VerifiedUpload, Future[None]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ class Patience:
     seconds: float
     shortest: float = 0.02
     longest: float = 1.0
-    started: float = field(default_factory=time.monotonic)
+    started: float = field(default_factory=lambda: time.monotonic())
 
     def waited(self) -> float:
         return time.monotonic() - self.started

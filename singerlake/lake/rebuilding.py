@@ -333,6 +333,7 @@ def _gap(file: File, fresh: manifests.Commit) -> Gap:
         last_sequence=file.sequence,
         reason=f"{file.path} was not there",
         recorded=fresh.time,
+        check=file.check,
     )
 
 

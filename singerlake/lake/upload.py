@@ -31,6 +31,7 @@ def land(
     writer_id: str,
     run_id: str,
     times: LockTimes,
+    require: commit.Require = lambda manifest, made: None,
 ) -> tuple[Head, tuple[File, ...]]:
     """Upload one file and commit it; returns the new head and the committed entry."""
     digest = spooled.schema.digest()
@@ -50,7 +51,7 @@ def land(
             committed=spooled.opened,
         )
         digests = {spooled.schema_hash: digest}
-        return commit.append(store, keys, head, [file], digests, writer_id, times)
+        return commit.append(store, keys, head, [file], digests, writer_id, times, require)
 
 
 def _upload(store: Store, keys: StreamKeys, spooled: Spooled) -> str:

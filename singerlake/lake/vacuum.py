@@ -18,6 +18,7 @@ from singerlake.format import compression
 from singerlake.format.keys import StreamKeys
 from singerlake.format.manifest import File, Manifest, Segment
 from singerlake.lake import clock, commit, inventory, lock, log, merge, retired, uploads
+from singerlake.lake.blobs import purge as blob_purge
 from singerlake.lake.commit import missing_manifest
 from singerlake.lake.identity import new_writer_id
 from singerlake.lake.inventory import StreamInventory
@@ -214,12 +215,25 @@ def purge(
 
     What merges left that were not committed goes too, once it is older than `abandoned`: a
     vacuum gives up long before. Its age is that of the merge's document. So does what jobs have
-    uploaded and not committed. Both ages are by the store's clock alone: a machine whose clock is
-    ahead must not take what is under way for left over.
+    uploaded and not committed, and so do the bytes of files of any kind that no record names. These
+    ages are by the store's clock alone: a machine whose clock is ahead must not take what is under
+    way for left over.
     """
-    now = clock.now()
     found = inventory.take(store, keys.tap_id, keys.stream).streams.get(keys)
-    if found is None or not (found.merges or found.notes):
+    if found is None:
+        return []
+    removed = _purge_merged(store, found, grace, abandoned, dry_run)
+    if found.blobs or found.removals:
+        removed += blob_purge.purge(store, found, max(grace, abandoned), dry_run=dry_run)
+    return removed
+
+
+def _purge_merged(
+    store: Store, found: StreamInventory, grace: timedelta, abandoned: timedelta, dry_run: bool
+) -> list[str]:
+    """What merges replaced, and what merges and jobs left behind."""
+    now, keys = clock.now(), found.keys
+    if not (found.merges or found.notes):
         return []
     try:
         manifest = log.read_head(store, keys).manifest

@@ -13,7 +13,7 @@ run side by side.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +21,7 @@ from types import TracebackType
 from typing import Any
 
 from singerlake.errors import BadMessage, BadName, ConfigError, MissingKey, RecordBeforeSchema
+from singerlake.format import blob as blobs
 from singerlake.format import block, catalogue, message
 from singerlake.format.block import RecordDecoder, Summary
 from singerlake.format.catalogue import Entry
@@ -28,10 +29,15 @@ from singerlake.format.keys import LONGEST_SEGMENT, StreamKeys, escape
 from singerlake.format.manifest import File
 from singerlake.format.message import Envelope
 from singerlake.format.origin import Origin
-from singerlake.format.run import Outcome
+from singerlake.format.run import Outcome, RunStream
 from singerlake.format.schema import Schema
 from singerlake.lake import clock, commit, registry, runs, upload
+from singerlake.lake.blobs import attaching
+from singerlake.lake.blobs.attaching import Attached, Attaching
+from singerlake.lake.blobs.staged import Blob, Staged
 from singerlake.lake.collision import require_one_schema
+from singerlake.lake.feed import event
+from singerlake.lake.feed.event import Committed
 from singerlake.lake.identity import new_writer_id
 from singerlake.lake.lane import Flush, Lane
 from singerlake.lake.pending import Pending, succeeded
@@ -42,22 +48,33 @@ from singerlake.lake.spool import CHUNK, PORTION, Compressor, OpenFile, Spool, S
 from singerlake.lake.writer_options import WriterOptions
 from singerlake.store import Store
 
+OnCommit = Callable[[Committed, Schema], None]
+"""Is told of a commit, as a feed would report it, and of its schema."""
+
 BUFFERED = 32 * 1024 * 1024
 """Raw bytes that all open files together may hold back for fuller chunks."""
 
 
 class Writer:
-    """Writes the streams of one tap in one run. Use from one thread."""
+    """Writes the streams of one tap in one run. Use from one thread.
+
+    `on_commit` is called after each commit, on a thread of the writer: it must not wait or raise.
+    """
 
     def __init__(
-        self, store: Store, tap_id: str, run_id: str, options: WriterOptions | None = None
+        self,
+        store: Store,
+        tap_id: str,
+        run_id: str,
+        options: WriterOptions | None = None,
+        on_commit: OnCommit | None = None,
     ) -> None:
         self.options = options or WriterOptions()
         self.writer_id = new_writer_id()
         self.run_id = run_id
         self.begun = clock.now()
         _require_short(run_id)
-        self._store, self._tap_id = store, tap_id
+        self._store, self._tap_id, self._on_commit = store, tap_id, on_commit
         self._lanes: dict[str, Lane] = {}
         self._unregistered: dict[str, Entry] = {}
         self._registering = 0
@@ -74,6 +91,9 @@ class Writer:
         self._uploads = ThreadPoolExecutor(
             self.options.uploads, thread_name_prefix="singerlake-upload"
         )
+        self._attaching = Attaching(
+            store, self._uploads, self.writer_id, self.options.lock, self._settled
+        )
         # Bounds what closed files take on the local disk while the store is slow.
         self._room = threading.BoundedSemaphore(2 * self.options.uploads)
 
@@ -82,12 +102,28 @@ class Writer:
         """The streams whose SCHEMA came."""
         return tuple(self._lanes)
 
+    def attach(self, stream: str, staged: Staged) -> Blob:
+        """Have a file of any kind stored before the next line of the stream is committed.
+
+        Its hash is known when this returns. Raises `BadFile`.
+        """
+        self._refuse_after_failure()
+        self._register()
+        return self._attaching.attach(self._lane(stream), staged, self._registration)
+
+    def write(self, line: bytes, *, as_it_is: bool = False) -> Envelope | None:
+    @property
+    def landed(self) -> dict[str, RunStream]:
+        """What is committed of each stream whose SCHEMA came."""
+        return {name: lane.landed for name, lane in self._lanes.items()}
+
     def write(self, line: bytes) -> Envelope | None:
         """Take one line of a tap's output.
 
         SCHEMA, RECORD and ACTIVATE_VERSION are kept; the envelope of any other message is
-        returned for the caller to deal with, and so is that of a blank line, as None.
-        Raises `BadMessage`.
+        returned for the caller to deal with, and so is that of a blank line, as None. What a
+        record names in marked properties is stored, unless the caller has attached it itself, and
+        says so in the line, which is then taken `as_it_is`. Raises `BadMessage` and `BadFile`.
         """
         line = line.rstrip(b"\n")
         if not line.strip():
@@ -104,6 +140,8 @@ class Writer:
                 moment = clock.now()
                 line = message.with_time(line, moment)
                 envelope = Envelope(envelope.type, envelope.stream, moment)
+            if envelope.type == "RECORD" and not as_it_is:
+                line = self._with_files(envelope.stream, line)
             self.append(envelope.stream, line + b"\n", block.of_line(envelope))
         return envelope
 
@@ -119,6 +157,7 @@ class Writer:
             keys = StreamKeys(self._tap_id, stream)
             decoder = self._decoder(stream, schema)
             lane = self._lanes[stream] = Lane(keys, line, schema, schema_hash, decoder)
+            lane.marked = blobs.marked(schema)
         elif lane.schema_hash == schema_hash:
             require_one_schema(lane.keys, schema_hash, lane.schema, schema)
             lane.line = line
@@ -126,7 +165,7 @@ class Writer:
         else:
             self._close(lane)
             lane.line, lane.schema, lane.schema_hash = line, schema, schema_hash
-            lane.decoder = self._decoder(stream, schema)
+            lane.decoder, lane.marked = self._decoder(stream, schema), blobs.marked(schema)
         if not self._unregistered:
             self._registering = self.pending.begin()
         self._unregistered[stream] = catalogue.entry(stream, schema)
@@ -152,6 +191,8 @@ class Writer:
         None where the block is not plain: none of it was taken, and `write` takes its lines.
         """
         lane = self._lane(stream)
+        if lane.marked and (self.options.stage is not None or blobs.has_field(lines)):
+            return None
         summary = lane.decoder.summarise(lines)
         if summary is None or len(lines) > message.LONGEST:
             return None
@@ -249,6 +290,13 @@ class Writer:
                 "expected a value for each of its key properties"
             )
 
+    def _with_files(self, stream: str, line: bytes) -> bytes:
+        lane, stage = self._lane(stream), self.options.stage
+        if not lane.marked:
+            return line
+        attach = None if stage is None else lambda value: self.attach(stream, stage(value))
+        return attaching.with_files(line, lane.marked, attach)
+
     def _open(self, lane: Lane) -> OpenFile:
         self._opened_files += 1
         origin = Origin(self.writer_id, self.run_id, self._opened_files)
@@ -301,7 +349,10 @@ class Writer:
             self._send(file)
             self._register()
             self._room.acquire()
-            lane.tail = self._uploads.submit(self._land, lane, file, lane.tail, self._registration)
+            attached, lane.attached = lane.attached, {}
+            lane.tail = self._uploads.submit(
+                self._land, lane, file, lane.tail, self._registration, attached
+            )
             lane.tail.add_done_callback(self._settled)
             lane.tail.add_done_callback(lambda _: self._room.release())
             self._commits.append(lane.tail)
@@ -313,6 +364,7 @@ class Writer:
         file: OpenFile,
         before: Future[tuple[File, ...]] | None,
         registration: Future[None] | None,
+        attached: Attached,
     ) -> tuple[File, ...]:
         """On an upload thread: waits only for work that was submitted, so started, earlier."""
         spooled: Spooled = file.finish()
@@ -321,6 +373,7 @@ class Writer:
                 registration.result()
             if before is not None:
                 before.result()
+            require = attaching.uploaded(lane.watch, attached)
             if lane.head is None:
                 lane.head = commit.open_log(self._store, lane.keys, self.writer_id)
             lane.head, files = upload.land(
@@ -331,8 +384,12 @@ class Writer:
                 self.writer_id,
                 self.run_id,
                 self.options.lock,
+                require,
             )
-            lane.landed = landed.added(lane.landed, lane.head.manifest.log_id, files[0])
+            manifest = lane.head.manifest
+            lane.landed = landed.added(lane.landed, manifest.log_id, files[0])
+            if self._on_commit is not None:
+                self._on_commit(event.committed(lane.keys, manifest, files), spooled.schema)
             return files
         finally:
             spooled.discard()

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from singerlake.errors import ConfigError
 from singerlake.format import compression
 from singerlake.lake.lock import LockTimes
+
+if TYPE_CHECKING:
+    from singerlake.lake.blobs.attaching import Stage
 
 
 @dataclass(frozen=True)
@@ -15,6 +19,7 @@ class WriterOptions:
     """When files are closed, and how they are written.
 
     `require_keys` refuses records that lack one of their key properties, as Singer targets do.
+    `stage` opens the files that records name in marked properties; without it nothing is stored.
     """
 
     max_file_bytes: int = 64 * 1024 * 1024
@@ -24,6 +29,7 @@ class WriterOptions:
     uploads: int = 8
     spool_folder: Path | None = None
     require_keys: bool = False
+    stage: Stage | None = None
 
     def __post_init__(self) -> None:
         if not compression.FASTEST <= self.compression_level <= compression.SMALLEST:

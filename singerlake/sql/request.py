@@ -19,7 +19,9 @@ from singerlake.store import Store, open_store
 Mode = Literal["append", "current", "last_run"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 
-USUAL_METADATA = tuple(name for name in METADATA if name not in ("_record", "_corrupt_record"))
+USUAL_METADATA = tuple(
+    name for name in METADATA if name not in ("_record", "_corrupt_record", "_files")
+)
 
 
 @dataclass(frozen=True)

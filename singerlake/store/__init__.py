@@ -1,6 +1,6 @@
 """Object stores: bytes under keys, with conditional writes. See `Store` for the contract."""
 
-from singerlake.store.base import Listed, Promise, Store, Stored
+from singerlake.store.base import Listed, Promise, Store, Stored, Upload
 from singerlake.store.counting import Counting
 from singerlake.store.dry_run import DryRun
 from singerlake.store.local import LocalStore
@@ -25,6 +25,7 @@ __all__ = [
     "StoreWrapper",
     "Stored",
     "TimeLimited",
+    "Upload",
     "open_store",
     "trial",
 ]

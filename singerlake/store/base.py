@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import enum
+import io
+import shutil
+import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 from singerlake.errors import CorruptDocument
 
@@ -53,6 +56,21 @@ class Listed:
     size: int
     modified: datetime
     version: str
+
+
+class Upload(Protocol):
+    """Bytes to be stored that are not to be held in memory."""
+
+    @property
+    def size(self) -> int:
+        """How many bytes there are."""
+
+    def open(self) -> BinaryIO:
+        """A reader from the beginning; each attempt opens its own.
+
+        It may raise at its end, where the bytes are not what they should be: then nothing is
+        stored.
+        """
 
 
 class Store(ABC):
@@ -101,6 +119,11 @@ class Store(ABC):
         """The object's version, without holding its bytes. Raises `NotFound`."""
         return self.read(key).version
 
+    def size(self, key: str) -> int:
+        """How many bytes the object has, without reading them. Raises `NotFound`."""
+        with self.open(key) as file:
+            return file.seek(0, io.SEEK_END)
+
     @abstractmethod
     def open(self, key: str, size: int | None = None) -> BinaryIO:
         """A reader over the object that holds a bounded part of it in memory.
@@ -115,6 +138,18 @@ class Store(ABC):
 
         Returns its version. Raises `AlreadyExists`, and then has changed nothing.
         """
+
+    def create_from(self, key: str, upload: Upload) -> str:
+        """As `create`, of bytes that a reader gives; what the reader raises, this raises.
+
+        The object is there whole, after the reader's end was reached, or not at all. By default
+        the bytes go through a temporary file: some stores keep half of an upload that is stopped.
+        """
+        with tempfile.NamedTemporaryFile(prefix="singerlake-upload-") as copy:
+            with upload.open() as source:
+                shutil.copyfileobj(source, copy, 1 << 20)
+            copy.flush()
+            return self.create(key, Path(copy.name))
 
     @abstractmethod
     def replace(self, key: str, data: bytes, version: str) -> str:

@@ -9,7 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from singerlake.store.base import Listed, Promise, Store, Stored
+from singerlake.store.base import Listed, Promise, Store, Stored, Upload
 from singerlake.store.wrapper import StoreWrapper
 
 
@@ -54,11 +54,17 @@ class Counting(StoreWrapper):
     def version(self, key: str) -> str:
         return self._count("version").version(key)
 
+    def size(self, key: str) -> int:
+        return self._count("size").size(key)
+
     def open(self, key: str, size: int | None = None) -> BinaryIO:
         return self._count("open").open(key, size)
 
     def create(self, key: str, data: bytes | Path) -> str:
         return self._count("create").create(key, data)
+
+    def create_from(self, key: str, upload: Upload) -> str:
+        return self._count("create_from").create_from(key, upload)
 
     def replace(self, key: str, data: bytes, version: str) -> str:
         return self._count("replace").replace(key, data, version)

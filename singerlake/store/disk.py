@@ -50,7 +50,7 @@ def link_on_the_way(path: Path, root: Path) -> Path | None:
     return None
 
 
-def write_new(path: Path, data: bytes | Path) -> str:
+def write_new(path: Path, data: bytes | Path | BinaryIO) -> str:
     """Write a file that must be new, and flush it to the disk; returns the content's hash."""
     digest = hashlib.sha256()
     with path.open("xb") as target:
@@ -200,12 +200,14 @@ def validator(stat: os.stat_result, now: float) -> str:
     return f"{stat.st_size}-{stat.st_mtime_ns}-{stat.st_ino}"
 
 
-def _blocks(data: bytes | Path) -> Iterator[bytes]:
+def _blocks(data: bytes | Path | BinaryIO) -> Iterator[bytes]:
     if isinstance(data, Path):
         with data.open("rb") as source:
             yield from _file_blocks(source)
-    else:
+    elif isinstance(data, bytes):
         yield data
+    else:
+        yield from _file_blocks(data)
 
 
 def _file_blocks(source: BinaryIO) -> Iterator[bytes]:

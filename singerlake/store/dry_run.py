@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from singerlake.errors import AlreadyExists, Changed, NotFound
-from singerlake.store.base import Listed, Promise, Store, Stored
+from singerlake.store.base import Listed, Promise, Store, Stored, Upload
 from singerlake.store.keys import check_key
 from singerlake.store.memory import MemoryStore
 from singerlake.store.wrapper import StoreWrapper
@@ -46,6 +46,10 @@ class DryRun(StoreWrapper):
         store, place = self._place(key)
         return store.version(place)
 
+    def size(self, key: str) -> int:
+        store, place = self._place(key)
+        return store.size(place)
+
     def open(self, key: str, size: int | None = None) -> BinaryIO:
         store, place = self._place(key)
         return store.open(place, size)
@@ -55,6 +59,9 @@ class DryRun(StoreWrapper):
             if self._find(key) is not None:
                 raise AlreadyExists(f"{self.url}/{key} exists already")
             return self._own.create(f"kept/{key}", data)
+
+    def create_from(self, key: str, upload: Upload) -> str:
+        return Store.create_from(self, key, upload)
 
     def replace(self, key: str, data: bytes, version: str) -> str:
         with _lock:

@@ -33,7 +33,7 @@ from singerlake.errors import (
     Unavailable,
 )
 from singerlake.store import disk
-from singerlake.store.base import Listed, Promise, Store, Stored, require_document
+from singerlake.store.base import Listed, Promise, Store, Stored, Upload, require_document
 from singerlake.store.keys import check_key, check_prefix
 
 _OWN_FOLDER = ".singerlake-tmp"
@@ -86,12 +86,24 @@ class LocalStore(Store):
         with _explained(path):
             return disk.file_hash(path)
 
+    def size(self, key: str) -> int:
+        path = self._path_to_read(key)
+        with _explained(path), disk.open_file(path) as file:
+            return os.fstat(file.fileno()).st_size
+
     def open(self, key: str, size: int | None = None) -> BinaryIO:
         path = self._path_to_read(key)
         with _explained(path):
             return disk.open_file(path)
 
     def create(self, key: str, data: bytes | Path) -> str:
+        return self._create(key, data)
+
+    def create_from(self, key: str, upload: Upload) -> str:
+        with upload.open() as source:
+            return self._create(key, source)
+
+    def _create(self, key: str, data: bytes | Path | BinaryIO) -> str:
         path = self._path_to_write(key)
         with _explained(path), self._temporary(data) as (temporary, version):
             try:
@@ -193,7 +205,7 @@ class LocalStore(Store):
         return path
 
     @contextlib.contextmanager
-    def _temporary(self, data: bytes | Path) -> Iterator[tuple[Path, str]]:
+    def _temporary(self, data: bytes | Path | BinaryIO) -> Iterator[tuple[Path, str]]:
         """A durable copy of the data on the root's file system, and its version."""
         disk.make_folder(self._own)
         path = self._own / uuid.uuid4().hex

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from singerlake.errors import AlreadyExists, Changed, NotFound
-from singerlake.store.base import Listed, Promise, Store, Stored
+from singerlake.store.base import Listed, Promise, Store, Stored, Upload
 from singerlake.store.keys import check_key, check_prefix, is_hidden
 
 _lock = threading.Lock()
@@ -52,6 +52,10 @@ class MemoryStore(Store):
             if key in self._objects:
                 raise AlreadyExists(f"{key} exists already in {self.url}")
             return self._put(key, content)
+
+    def create_from(self, key: str, upload: Upload) -> str:
+        with upload.open() as source:
+            return self.create(key, source.read())
 
     def replace(self, key: str, data: bytes, version: str) -> str:
         check_key(key)

@@ -28,7 +28,7 @@ from singerlake.errors import (
     StoreError,
     Unavailable,
 )
-from singerlake.store.base import Listed, Promise, Store, Stored
+from singerlake.store.base import Listed, Promise, Store, Stored, Upload
 from singerlake.store.stream import FileSource, reader
 from singerlake.store.wrapper import StoreWrapper
 
@@ -98,6 +98,9 @@ class Retrying(StoreWrapper):
     def version(self, key: str) -> str:
         return self._retry(f"version {key}", lambda: self.inner.version(key))
 
+    def size(self, key: str) -> int:
+        return self._retry(f"size {key}", lambda: self.inner.size(key))
+
     def open(self, key: str, size: int | None = None) -> BinaryIO:
         def opened() -> BinaryIO:
             return self.inner.open(key, size)
@@ -112,6 +115,14 @@ class Retrying(StoreWrapper):
             lambda: self.inner.create(key, data),
             AlreadyExists,
             lambda: self._version_if_equal(key, data),
+        )
+
+    def create_from(self, key: str, upload: Upload) -> str:
+        return self._write(
+            f"create {key}",
+            lambda: self.inner.create_from(key, upload),
+            AlreadyExists,
+            lambda: self._version_if_equal(key, upload),
         )
 
     def replace(self, key: str, data: bytes, version: str) -> str:
@@ -218,14 +229,11 @@ class Retrying(StoreWrapper):
         more = self._policy.attempts_after_an_answer if self._has_answered else None
         return more or self._policy.attempts
 
-    def _version_if_equal(self, key: str, data: bytes | Path) -> str | None:
+    def _version_if_equal(self, key: str, data: bytes | Path | Upload) -> str | None:
         """The stored object's version where its bytes are ours, else None."""
         with contextlib.suppress(NotFound):
             version = self.inner.version(key)
-            with (
-                data.open("rb") if isinstance(data, Path) else io.BytesIO(data) as ours,
-                self.inner.open(key) as theirs,
-            ):
+            with _reader(data) as ours, self.inner.open(key) as theirs:
                 return version if _equal(ours, theirs) else None
         return None
 
@@ -263,6 +271,12 @@ class _ReopeningSource(FileSource):
         data = super().fetch(offset, length)
         self._broken = False
         return data
+
+
+def _reader(data: bytes | Path | Upload) -> BinaryIO:
+    if isinstance(data, bytes):
+        return io.BytesIO(data)
+    return data.open("rb") if isinstance(data, Path) else data.open()
 
 
 def _equal(ours: BinaryIO, theirs: BinaryIO) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import threading
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta, timezone
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from singerlake.errors import AlreadyExists, BadLocation, BadName, Changed, NotFound
-from singerlake.store.base import Listed, Promise, Store, Stored
+from singerlake.store.base import Listed, Promise, Store, Stored, Upload
 from singerlake.store.keys import check_key, check_prefix, is_hidden
 from singerlake.store.probe import PROBE_PREFIX, Support, probe, warn_weak
 from singerlake.store.s3_errors import NotModified, OutOfRange
@@ -68,20 +69,32 @@ class S3Store(Store):
     def version(self, key: str) -> str:
         return str(self._requests.head(check_key(key))["ETag"])
 
+    def size(self, key: str) -> int:
+        return int(self._requests.head(check_key(key))["ContentLength"])
+
     def open(self, key: str, size: int | None = None) -> BinaryIO:
         return reader(_ObjectSource(self._requests, check_key(key), size))
 
     def create(self, key: str, data: bytes | Path) -> str:
+        if isinstance(data, bytes):
+            return self._create(key, io.BytesIO(data), len(data))
+        with data.open("rb") as file:
+            return self._create(key, file, data.stat().st_size)
+
+    def create_from(self, key: str, upload: Upload) -> str:
+        with upload.open() as source:
+            return self._create(key, source, upload.size)
+
+    def _create(self, key: str, source: BinaryIO, size: int) -> str:
         check_key(key)
         refused = AlreadyExists(f"{self._url}/{key} exists already")
         conditional = self._supported().create
         if not conditional and self._find(key) is not None:
             raise refused
         try:
-            if isinstance(data, Path) and data.stat().st_size > ONE_PUT:
-                return self._requests.upload(key, data, if_absent=conditional)
-            content = data.read_bytes() if isinstance(data, Path) else data
-            return self._requests.put(key, content, if_absent=conditional)
+            if size > ONE_PUT:
+                return self._requests.upload(key, source, size, if_absent=conditional)
+            return self._requests.put(key, source.read(), if_absent=conditional)
         except Changed:
             raise refused from None
 

@@ -10,8 +10,7 @@ import contextlib
 import math
 from collections.abc import Iterator, Mapping
 from functools import partial
-from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import botocore  # type: ignore[import-untyped, unused-ignore]
 from aiobotocore.httpsession import (  # type: ignore[import-untyped, unused-ignore]
@@ -67,20 +66,18 @@ class S3Requests:
         answer = self._object("put_object", key, write=True, Body=data, **condition)
         return str(answer["ETag"])
 
-    def upload(self, key: str, path: Path, *, if_absent: bool = False) -> str:
+    def upload(self, key: str, file: BinaryIO, size: int, *, if_absent: bool = False) -> str:
         """Write a large file in parts, with one of them in memory at a time."""
-        size = path.stat().st_size
         part_size = max(ONE_PUT, math.ceil(size / _MOST_PARTS))
         upload = self._object("create_multipart_upload", key)["UploadId"]
         try:
             parts: list[dict[str, Any]] = []
-            with path.open("rb") as file:
-                while data := file.read(part_size):
-                    number = len(parts) + 1
-                    answer = self._object(
-                        "upload_part", key, UploadId=upload, PartNumber=number, Body=data
-                    )
-                    parts.append({"PartNumber": number, "ETag": answer["ETag"]})
+            while data := file.read(part_size):
+                number = len(parts) + 1
+                answer = self._object(
+                    "upload_part", key, UploadId=upload, PartNumber=number, Body=data
+                )
+                parts.append({"PartNumber": number, "ETag": answer["ETag"]})
             answer = self._object(
                 "complete_multipart_upload",
                 key,

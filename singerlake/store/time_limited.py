@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 from singerlake.errors import OutcomeUnknown, Unavailable
-from singerlake.store.base import Listed, Promise, Store, Stored
+from singerlake.store.base import Listed, Promise, Store, Stored, Upload
 from singerlake.store.stream import FileSource, reader
 from singerlake.store.wrapper import StoreWrapper
 
@@ -51,6 +51,9 @@ class TimeLimited(StoreWrapper):
     def version(self, key: str) -> str:
         return self._read(f"reading {key}", lambda: self.inner.version(key))
 
+    def size(self, key: str) -> int:
+        return self._read(f"looking at {key}", lambda: self.inner.size(key))
+
     def open(self, key: str, size: int | None = None) -> BinaryIO:
         what = f"reading {key}"
         file = self._read(what, lambda: self.inner.open(key, size))
@@ -59,6 +62,10 @@ class TimeLimited(StoreWrapper):
     def create(self, key: str, data: bytes | Path) -> str:
         size = data.stat().st_size if isinstance(data, Path) else len(data)
         return self._write(f"creating {key}", lambda: self.inner.create(key, data), size)
+
+    def create_from(self, key: str, upload: Upload) -> str:
+        work = partial(self.inner.create_from, key, upload)
+        return self._write(f"creating {key}", work, upload.size)
 
     def replace(self, key: str, data: bytes, version: str) -> str:
         return self._write(

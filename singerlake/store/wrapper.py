@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import BinaryIO
 
-from singerlake.store.base import Listed, Promise, Store, Stored
+from singerlake.store.base import Listed, Promise, Store, Stored, Upload
 
 
 class StoreWrapper(Store):
@@ -32,11 +32,17 @@ class StoreWrapper(Store):
     def version(self, key: str) -> str:
         return self.inner.version(key)
 
+    def size(self, key: str) -> int:
+        return self.inner.size(key)
+
     def open(self, key: str, size: int | None = None) -> BinaryIO:
         return self.inner.open(key, size)
 
     def create(self, key: str, data: bytes | Path) -> str:
         return self.inner.create(key, data)
+
+    def create_from(self, key: str, upload: Upload) -> str:
+        return self.inner.create_from(key, upload)
 
     def replace(self, key: str, data: bytes, version: str) -> str:
         return self.inner.replace(key, data, version)

@@ -41,7 +41,8 @@ def test_help_teaches_by_example_and_points_to_the_exit_codes(path: str) -> None
     assert f"  singerlake {path}" in shown.partition("Examples:")[2] or path == "completion"
     assert "`singerlake help exit-codes` lists the exit codes." in shown
     assert "all is well" not in shown
-    assert ("--json " in shown) == (path not in ("completion", "help", "land", "site"))
+    assert ("--json " in shown) == (path not in ("completion", "help", "index", "land", "site"))
+    assert ("--json " in shown) == (path not in ("completion", "help", "land", "lineage", "site"))
 
 
 @pytest.mark.parametrize("path", [*every(main, TOP)])

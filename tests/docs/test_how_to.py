@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 
 from singerlake import Lake, check, open_lake
+from singerlake.files import entries, open_file
 from tests.servers import S3Server
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -70,6 +71,47 @@ def test_the_queries_of_the_guide_to_sql(tmp_path: Path) -> None:
     for script in blocks("how-to/sql.md", "sh"):
         run(f"cd {tmp_path}\n{script}", lake)
     assert (tmp_path / "issues.csv").read_text() == '"id","state"\n1,"open"\n'
+
+
+def test_what_the_guide_to_files_finds(
+    lake: Lake, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (file,) = tmp_path.rglob("*.singer.gz")
+    by_command, with_an_index = blocks("how-to/find.md", "sh")
+    found = run(by_command, lake)
+    assert found.count(f"{file}\n") == 2  # by name, and the latest
+    assert run(f"cd {tmp_path}\n{with_an_index}", lake).count(f"{file}\n") == 1
+    script = blocks("how-to/find.md", "python")[1]
+    exec(script.replace("./lake", lake.store.url), {})
+    assert capsys.readouterr().out == f"{TAP} 1 {file.relative_to(lake.store.url)}\n"
+
+
+def test_the_guide_to_files(lake: Lake, tmp_path: Path) -> None:
+    around, forgotten = blocks("how-to/files.md", "sh")
+    python, _ = blocks("how-to/files.md", "python")
+    printed = run(f"cd {tmp_path}\n{around}", lake)
+    assert "from a pipe" in printed
+    done = subprocess.run([sys.executable, "-c", python], cwd=tmp_path, check=False)
+    assert done.returncode == 0
+    assert [path.name.endswith("-door.jpg") for path in (tmp_path / "out").iterdir()] == [True] * 2
+    assert "1 file forgotten" in run(f"cd {tmp_path}\n{forgotten}", lake)
+    assert check(lake.store).clean
+
+
+def test_what_the_guide_to_files_has_a_tap_send(tmp_path: Path) -> None:
+    lines, settings = blocks("how-to/files.md", "json")
+    (tmp_path / "7.pdf").write_bytes(b"an invoice")
+    config = json.loads(settings)
+    config |= {"lake_root": str(tmp_path / "lake"), "staged_files": str(tmp_path)}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    subprocess.run(
+        [sys.executable, "-m", "target_singerlake", "--config", tmp_path / "config.json"],
+        input=lines.replace("/var/staged", str(tmp_path)).encode(),
+        check=True,
+    )
+    stream = open_lake(tmp_path / "lake").stream(config["tap_id"], "invoices")
+    (entry,) = entries(stream)
+    assert open_file(stream, entry.path).read() == b"an invoice"
 
 
 def test_the_consumer_of_the_guide_to_commits_acts_once_over_a_kill(

@@ -17,6 +17,8 @@ import pytest
 
 from singerlake.errors import BadMessage, BadName
 from singerlake.format import (
+    blob,
+    blob_keys,
     catalogue,
     compression,
     document,
@@ -109,6 +111,12 @@ def test_a_time_is_spliced_in_as_shown() -> None:
     before, after = code("splice 2026-11-16T03:00:00.280050Z").splitlines()
     moment = times.parse_stamp("20261116T030000.280050Z")
     assert message.with_time(before.encode(), moment) == after.encode()
+
+
+def test_files_are_spliced_in_as_shown() -> None:
+    before, after = code("splice-files").splitlines()
+    path = blob_keys.path_of(hashlib.sha256(b"").hexdigest())
+    assert blob.with_files(before.encode(), {"photo": path}) == after.encode()
 
 
 def test_the_header_is_as_shown() -> None:
@@ -212,11 +220,11 @@ def test_the_findings_are_those_of_check() -> None:
     sources = (ROOT / "singerlake" / "lake").glob("**/check*.py")
     text = "".join(path.read_text(encoding="utf-8") for path in sources)
     kinds = (
-        "manifest|segment|merge|sequence|file|name|"
+        "manifest|segment|merge|sequence|file|name|blob|"
         "stream|schema|catalogue|lake-document|orphan|stale|foreign|run-log|run|pin"
     )
     found = set(re.findall(rf'"((?:{kinds})-[a-z]+)"', text))
-    assert {row[0] for row in rows("findings")} == found | {"lock"}
+    assert {row[0] for row in rows("findings")} == found | {"lock", "removal"}
 
 
 def test_a_pin_is_written_as_shown() -> None:

@@ -8,6 +8,7 @@ from singerlake.errors import AlreadyExists, Changed, SingerlakeError
 
 REFUSALS: dict[str, type[SingerlakeError]] = {
     "create": AlreadyExists,
+    "create_from": AlreadyExists,
     "replace": Changed,
     "delete_if": Changed,
 }

@@ -21,6 +21,7 @@ from singerlake.lake.feed.event import (
     Replaced,
     RunEnded,
 )
+from singerlake.lake.feed.run_end import check_of
 from singerlake.lake.provenance import committed_rows
 from singerlake.lake.runs import log as run_logs
 from singerlake.store import Store
@@ -36,9 +37,11 @@ class Place:
     bookmark: Bookmark = START
     holders: dict[int, str] = field(default_factory=dict)
     digits: dict[int, str] = field(default_factory=dict)
-    """Of the file that was read under each number, or `LOST`."""
+    """Of the file that was read under each number, or `LOST`; or of the run."""
 
     failed: str = ""
+    is_stale: bool = False
+    """Whether an event has said so, and none has moved the bookmark since."""
 
 
 @dataclass
@@ -82,12 +85,15 @@ class Consumer:
                 _renumber(place, event)
             case RunEnded():
                 _follow_runs(place, event)
+                place.digits[event.bookmark.sequence] = event.bookmark.check
                 self._require_commits(event)
             case Failed():
                 if event.bookmark != place.bookmark:
                     raise Violation(f"BACK {event}, the consumer is at {place.bookmark}")
         place.bookmark = event.bookmark
         place.failed = event.kind if isinstance(event, Failed) else ""
+        # A tap's place hears of its catalogue too.
+        place.is_stale = place.failed == "StaleBookmark" or (place.failed != "" and place.is_stale)
         self.is_sound = True
 
     def _require_commits(self, event: RunEnded) -> None:
@@ -117,12 +123,19 @@ class Consumer:
         self.is_sound = True
 
     def _require_runs(self, tap: str) -> None:
+        keys = RunKeys(tap)
         try:
-            there = run_logs.read_head(self.store, RunKeys(tap)).log
+            there = run_logs.read_head(self.store, keys).log
+            digits = {row.number: check_of(row) for row in run_logs.rows(self.store, keys, there)}
         except (NotFound, CorruptDocument):
             return
         place = self.places.get((tap, ""), Place())
-        if (place.bookmark.log_id, place.bookmark.sequence) != (there.log_id, there.last_number):
+        at = place.bookmark
+        is_there = at.log_id == there.log_id and at.sequence > 0
+        if is_there and digits.get(at.sequence) != place.digits[at.sequence]:
+            if not place.is_stale:
+                raise Violation(f"MISLED runs of {tap}: at {at}, the log has {digits}")
+        elif (at.log_id, at.sequence) != (there.log_id, there.last_number):
             raise Violation(f"MISSED runs of {tap}: {place}, the log ends at {there.last_number}")
 
 
@@ -194,6 +207,8 @@ class Reading:
     last_sequence: int
     holders: dict[int, str]
     digits: dict[int, str]
+    lost: dict[int, str]
+    """The digits of files that are gone, as far as the gaps have them."""
 
     def require(self, keys: StreamKeys, place: Place) -> None:
         """Raises `Violation` where a consumer that has read all is elsewhere."""
@@ -215,6 +230,8 @@ class Reading:
         at = place.bookmark.sequence
         if at > self.last_sequence:
             return True
+        if at in self.lost:
+            return place.digits[at] not in (LOST, self.lost[at])
         return at in self.digits and self.digits[at] != place.digits[at]
 
 
@@ -241,4 +258,5 @@ def read(store: Store, keys: StreamKeys) -> Reading | None:
     except SingerlakeError:
         return None
     held = _held(tuple(files), 1, manifest.last_sequence)
-    return Reading(manifest.log_id, manifest.last_sequence, held, digits)
+    lost = {gap.last_sequence: gap.check for gap in manifest.gaps if gap.check}
+    return Reading(manifest.log_id, manifest.last_sequence, held, digits, lost)

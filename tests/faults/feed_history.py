@@ -1,7 +1,7 @@
 """Random histories of a lake whose commits a consumer follows, and which dies now and then.
 
 The consumer must see each number of each log once, in order, and each run's end behind its commits;
-what it keeps must be what the lake has, or an event must have said why not.
+what it keeps must be what the lake has, or an event must have said why not. Pins stay as they were.
 """
 
 from __future__ import annotations
@@ -10,16 +10,18 @@ import contextlib
 from unittest import mock
 
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from singerlake.format import manifest as manifests
 from singerlake.format import run_log
 from singerlake.format.keys import StreamKeys
+from singerlake.lake import pins
 from singerlake.lake.feed import feed as feeds
 from singerlake.lake.feed.follower import Follower
+from tests.faults import pinned
 from tests.faults.feed_consumer import Consumer
 from tests.faults.feed_stage import EVERY, STREAMS, TAPS, Stage, documents_of
-from tests.faults.world import deterministic
+from tests.faults.world import deterministic, in_order
 from tests.lake.feed.clockwork import OPTIONS, Clockwork
 
 KEYS = st.sampled_from([*EVERY[:1] * 6, *EVERY[:2] * 2, *EVERY])
@@ -38,19 +40,22 @@ class FeedHistory(RuleBasedStateMachine):
         self._world = contextlib.ExitStack()
         naming = ("singerlake.lake.runs.log", "singerlake.lake.runs.marking")
         self._world.enter_context(deterministic(naming=naming))
+        self._world.enter_context(mock.patch.object(pins, "in_parallel", in_order))
         self._world.enter_context(mock.patch.object(manifests, "FAN_OUT", 2))
         self._world.enter_context(mock.patch.object(manifests, "KEPT", 3))
         self._world.enter_context(mock.patch.object(run_log, "FAN_OUT", 2))
         self.stage, self.runtime = Stage(), Clockwork()
         self.consumer = Consumer(self.stage.store)
-        self.pins: list[Consumer] = []
-        self.kills = 0
+        self.saved: list[Consumer] = []
+        self.pins: list[pinned.Pinned] = []
+        self.kills = self.tried = 0
         self._start()
 
     def teardown(self) -> None:
         try:
             if self.consumer.is_sound:
                 self.drain()
+                self.read_the_pins()
         finally:
             self.stage.store.clear()
             self._world.close()
@@ -98,19 +103,32 @@ class FeedHistory(RuleBasedStateMachine):
         assert list(feed.poll()) == []
         consumer.require_all(TAPS, EVERY)
 
-    @precondition(lambda self: len(self.pins) < 3)
+    @precondition(lambda self: len(self.saved) < 3)
     @rule()
-    def pin(self) -> None:
-        self.pins.append(self.consumer.copy())
+    def save_the_cursor(self) -> None:
+        self.saved.append(self.consumer.copy())
 
-    @precondition(lambda self: self.pins)
+    @precondition(lambda self: self.saved)
     @rule(which=WHICH, shared=st.booleans())
-    def follow_from_a_pin(self, which: int, shared: bool) -> None:
-        pinned = self.pins[which % len(self.pins)].copy()
+    def follow_from_a_saved_cursor(self, which: int, shared: bool) -> None:
+        saved = self.saved[which % len(self.saved)].copy()
         self.stage.seen.down = ""
         own = Follower(self.stage.seen, OPTIONS, self.runtime)
         follower = self.follower if shared else own
-        self._drain(feeds.Feed(follower, pinned.cursor()), pinned)
+        self._drain(feeds.Feed(follower, saved.cursor()), saved)
+
+    @precondition(lambda self: len(self.pins) < 3)
+    @rule()
+    def pin(self) -> None:
+        self.tried += 1
+        made = pinned.pin(self.stage.store, f"p-{self.tried}", EVERY)
+        if made is not None:
+            self.pins.append(made)
+
+    @rule()
+    def read_the_pins(self) -> None:
+        for one in self.pins:
+            one.require(self.stage.store)
 
     @rule(keys=KEYS)
     def begin_a_stream_anew(self, keys: StreamKeys) -> None:
@@ -118,11 +136,25 @@ class FeedHistory(RuleBasedStateMachine):
         self.consumer.places.pop((keys.tap_id, keys.stream), None)
         self._start()
 
+    @rule(tap=st.sampled_from(TAPS))
+    def begin_the_runs_anew(self, tap: str) -> None:
+        self.consumer.places.pop((tap, ""), None)
+        self._start()
+
     # The lake
 
-    @rule(keys=KEYS, count=st.integers(1, 2))
-    def commit(self, keys: StreamKeys, count: int) -> None:
-        self.stage.commit(keys, count)
+    @initialize(commits=st.sampled_from([0, 2, 3, 5]))
+    def begin(self, commits: int) -> None:
+        """Most histories are about logs that are there."""
+        for _ in range(commits):
+            self.stage.commit(EVERY[0], 1)
+        for _ in range(commits // 2):
+            self.stage.run(EVERY[0])
+
+    @rule(keys=KEYS, commits=st.integers(1, 3))
+    def commit(self, keys: StreamKeys, commits: int) -> None:
+        for _ in range(commits):
+            self.stage.commit(keys, 1)
 
     @rule(keys=KEYS, count=st.integers(1, 3))
     def commit_several_files(self, keys: StreamKeys, count: int) -> None:
@@ -175,6 +207,13 @@ class FeedHistory(RuleBasedStateMachine):
         keys = self.stage.restore(which)
         for _ in range(commits):
             self.stage.commit(keys, 1)
+
+    @precondition(lambda self: self.stage.saved_runs)
+    @rule(which=WHICH, runs=st.integers(0, 3))
+    def put_an_older_run_log_back(self, which: int, runs: int) -> None:
+        tap = self.stage.restore_runs(which)
+        for _ in range(runs):
+            self.stage.run(StreamKeys(tap, STREAMS[0]))
 
     @rule(keys=KEYS, which=WHICH)
     def lose_a_file_and_rebuild(self, keys: StreamKeys, which: int) -> None:

@@ -71,6 +71,7 @@ class Stage:
         self.seen = Outage(self.store)
         self.runs: list[Running] = []
         self.saved: deque[tuple[StreamKeys, bytes]] = deque(maxlen=SAVED)
+        self.saved_runs: deque[tuple[str, bytes]] = deque(maxlen=SAVED)
         self._next = 0
         open_on(self.store, create=True)
 
@@ -117,9 +118,18 @@ class Stage:
     def end(self, run: Running, others: Iterable[str]) -> None:
         """It names other streams too, some of which may not exist."""
         self.runs.remove(run)
+        with contextlib.suppress(NotFound):
+            self.saved_runs.append((run.tap, self.store.read(RunKeys(run.tap).log).data))
         with unless_damaged():
             left = {name: self._end_of(StreamKeys(run.tap, name)) for name in others}
             run.end(**{name: part for name, part in left.items() if name != run.stream})
+
+    def run(self, keys: StreamKeys) -> None:
+        """From its beginning to its end."""
+        before = len(self.runs)
+        self.begin(keys)
+        for run in self.runs[before:]:
+            self.end(run, ())
 
     def _end_of(self, keys: StreamKeys) -> RunStream:
         try:
@@ -174,6 +184,11 @@ class Stage:
         keys, data = self.saved[which % len(self.saved)]
         overwrite(self.store, keys.manifest, data)
         return keys
+
+    def restore_runs(self, which: int) -> str:
+        tap, data = self.saved_runs[which % len(self.saved_runs)]
+        overwrite(self.store, RunKeys(tap).log, data)
+        return tap
 
     def lose_a_file(self, keys: StreamKeys, which: int) -> None:
         with unless_damaged():

@@ -12,9 +12,15 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from singerlake.format.pin import Pin
+from singerlake.format.run_log import Row
+from singerlake.lake import Snapshot, pins
 from singerlake.lake.feed import history, position
+from singerlake.lake.feed.bookmark import Bookmark
 from singerlake.lake.feed.event import Event
 from singerlake.lake.feed.feed import Feed
+from singerlake.lake.feed.run_end import EndedRuns
+from singerlake.lake.runs import log as run_logs
 from tests.faults.feed_history import FeedHistory
 from tests.faults.result import Line
 from tests.faults.scale import scaled
@@ -69,8 +75,33 @@ def no_revisions() -> contextlib.AbstractContextManager[Any]:
 
 
 def no_look_at_the_bookmark() -> contextlib.AbstractContextManager[Any]:
-    """A feed that goes on from a number, whichever file bears it now."""
-    return mock.patch.object(position, "_require_same_file")
+    """A feed that goes on from a number, whichever file bears it now. Pins still look."""
+    look = position._require_same_file
+
+    def of_pins(snapshot: Snapshot, bookmark: Bookmark, where: str, remedy: str) -> None:
+        if remedy != position._ANEW:
+            look(snapshot, bookmark, where, remedy)
+
+    return mock.patch.object(position, "_require_same_file", of_pins)
+
+
+def no_look_at_the_run() -> contextlib.AbstractContextManager[Any]:
+    """A feed that goes on from the number of a run, whichever run has it now."""
+
+    def rows(self: EndedRuns) -> Iterator[Row]:
+        return run_logs.rows(self._store, self._keys, self.log, self._read.sequence)
+
+    return mock.patch.object(EndedRuns, "rows", rows)
+
+
+def no_look_at_the_pin() -> contextlib.AbstractContextManager[Any]:
+    """Pins that read up to a number, whichever files bear the numbers up to it now."""
+
+    def end_of(pin: Pin, snapshot: Snapshot) -> int:
+        place = pin.stream(snapshot.keys.tap_id, snapshot.keys.stream)
+        return 0 if place is None else place.sequence
+
+    return mock.patch.object(pins, "end_of", end_of)
 
 
 def gaps_dropped() -> contextlib.AbstractContextManager[Any]:
@@ -99,6 +130,8 @@ CONTROLS: dict[Broken, set[str]] = {
     no_revisions: {"WRONG"},
     # Once it has gone on, the bookmark is right again, and what is behind it is not.
     no_look_at_the_bookmark: {"MISLED", "WRONG"},
+    no_look_at_the_run: {"MISLED"},
+    no_look_at_the_pin: {"PINNED"},
 }
 """With what each shows as: not just any error."""
 

@@ -30,6 +30,8 @@ READING = (
     "provenance",
     "rebuilding",
     "retired",
+    "schemas",
+    "singerlake.lake.blobs.purge",
     "singerlake.lake.runs.documents",
     "singerlake.lake.runs.log",
     "uploads",

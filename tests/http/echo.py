@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -57,6 +58,9 @@ class Echo:
             assert self.released is not None
             await self.released.wait()
             await send_json(send, {"held": True})
+        elif path == "/block":
+            self.held += 1
+            await self.workers.run(threading.Event().wait)
         elif path == "/big":
             await send({"type": "http.response.start", "status": 200, "headers": []})
             for _ in range(BIG // 65536):

@@ -84,6 +84,13 @@ def test_work_that_takes_too_long_is_answered() -> None:
         assert get(url, "/").status == 200
 
 
+def test_work_that_blocks_is_answered_and_keeps_nobody_out() -> None:
+    with served(changed(PATIENT, request_seconds=0.2, working=1)) as (url, _):
+        for _ in range(3):
+            assert get(url, "/block").json["code"] == "Timeout"
+        assert get(url, "/").status == 200
+
+
 def test_an_answer_that_nobody_takes_is_cut() -> None:
     limits = changed(PATIENT, stall_seconds=0.2, working=1)
     with served(limits) as (url, _), connection(url) as opened:

@@ -71,6 +71,15 @@ def test_a_stop_waits_for_requests_and_not_for_ever() -> None:
         get(url, "/")
 
 
+def test_a_stop_does_not_wait_for_work_that_blocks() -> None:
+    """A thread that hangs in a store cannot be ended: the process ends without it."""
+    with process(0.2) as (url, server), connection(url) as blocked:
+        blocked.sendall(b"GET /block HTTP/1.1\r\nhost: t\r\n\r\n")
+        assert get(url, "/").status == 200
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(60) == 0
+
+
 def test_a_request_under_way_is_answered_before_the_end() -> None:
     with served() as (url, app), connection(url) as opened:
         opened.sendall(b"GET /hold HTTP/1.1\r\nhost: t\r\n\r\n")

@@ -5,10 +5,14 @@ from __future__ import annotations
 import gzip
 import hashlib
 import logging
+import re
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as some
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route, Router
@@ -154,6 +158,71 @@ def test_requests_on_one_connection(url: str) -> None:
             answer = read_answer(opened)
             assert answer is not None
             assert answer.json == expected(body)
+
+
+def test_requests_in_one_piece_are_answered_in_order(url: str) -> None:
+    bodies = [b"x" * number for number in range(20)]
+    heads = [b"POST / HTTP/1.1\r\nhost: t\r\ncontent-length: %d\r\n\r\n" % len(b) for b in bodies]
+    with connection(url) as opened:
+        opened.sendall(b"".join(head + body for head, body in zip(heads, bodies, strict=True)))
+        received = b""
+        while received.count(b"HTTP/1.1 200") < 20 or not received.endswith(b"}"):
+            received += opened.recv(65536)
+    sizes = [int(size) for size in re.findall(rb'"size":(\d+)', received)]
+    assert sizes == list(range(20))
+
+
+def test_a_sender_who_waits_is_told_to_go_on(url: str) -> None:
+    head = b"POST / HTTP/1.1\r\nhost: t\r\ncontent-length: %d\r\nexpect: 100-continue\r\n\r\n"
+    with connection(url) as opened:
+        opened.sendall(head % 3)
+        assert opened.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        opened.sendall(b"abc")
+        answer = read_answer(opened)
+        assert answer is not None
+        assert answer.json == expected(b"abc")
+    refused = ask(url, head % (QUICK.body_bytes + 1))  # before anything is sent
+    assert refused is not None
+    assert refused.status == 413
+
+
+def test_a_wish_for_another_protocol_is_passed_over(url: str) -> None:
+    answer = get(url, "/", "upgrade: websocket", "connection: upgrade")
+    assert answer.status == 200
+
+
+PIECES = some.sampled_from(
+    [
+        b"GET / HTTP/1.1\r\n",
+        b"POST /x?y=%ff HTTP/1.1\r\n",
+        b"host: t\r\n",
+        b"content-length: 3\r\n",
+        b"content-length: -1\r\n",
+        b"content-length: 99999999999999999999\r\n",
+        b"transfer-encoding: chunked\r\n",
+        b"content-encoding: gzip\r\n",
+        b"authorization: \xff\r\n",
+        b"\r\n",
+        b"abc",
+        b"3\r\nabc\r\n",
+        b"0\r\n\r\n",
+        b"\x00\xff",
+        b" ",
+    ]
+)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(some.lists(PIECES, max_size=8))
+def test_nothing_that_is_sent_makes_it_fail(url: str, pieces: list[bytes]) -> None:
+    with connection(url) as opened:
+        opened.sendall(b"".join(pieces))
+        opened.shutdown(socket.SHUT_WR)
+        received = b""
+        while part := opened.recv(65536):
+            received += part
+    statuses = re.findall(rb"^HTTP/1.1 (\d+)", received, re.M)
+    assert set(statuses) <= {b"200", b"400", b"408", b"413", b"415", b"431"}
 
 
 def test_too_much_is_refused_before_it_is_received(url: str) -> None:

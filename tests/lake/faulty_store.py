@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 from singerlake.errors import SingerlakeError
-from singerlake.store import Listed, Promise, Store, Stored, StoreWrapper
+from singerlake.store import Listed, Promise, Store, Stored, StoreWrapper, Upload
 
 Result = TypeVar("Result")
 
@@ -55,11 +55,17 @@ class Intercepting(StoreWrapper):
     def version(self, key: str) -> str:
         return self.around("version", key, lambda: self.inner.version(key))
 
+    def size(self, key: str) -> int:
+        return self.around("size", key, lambda: self.inner.size(key))
+
     def open(self, key: str, size: int | None = None) -> BinaryIO:
         return self.around("open", key, lambda: self.inner.open(key, size))
 
     def create(self, key: str, data: bytes | Path) -> str:
         return self.around("create", key, lambda: self.inner.create(key, data))
+
+    def create_from(self, key: str, upload: Upload) -> str:
+        return self.around("create_from", key, lambda: self.inner.create_from(key, upload))
 
     def replace(self, key: str, data: bytes, version: str) -> str:
         return self.around("replace", key, lambda: self.inner.replace(key, data, version))

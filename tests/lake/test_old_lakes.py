@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from singerlake import Stream, check, open_lake, rebuild
 from singerlake.format.keys import StreamKeys
 from singerlake.lake import Bookmark
 from singerlake.lake.feed import increment
+from singerlake.lake.feed.cursor import Cursor
+from singerlake.lake.feed.event import Committed, Event, Replaced
 from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
 
 LAKES = sorted((Path(__file__).parent.parent / "lakes").iterdir())
@@ -57,6 +60,47 @@ def test_its_bookmarks_count(root: Path) -> None:
     assert [
         file.sequence for file in increment.take(taken, Bookmark(taken.manifest.log_id, 18)).files()
     ] == [19, 20]
+
+
+def test_it_is_followed_each_number_once_also_while_it_is_vacuumed(root: Path) -> None:
+    lake = open_lake(root)
+    ends = {
+        (tap.tap_id, stream.name): stream.snapshot().last_sequence
+        for tap in lake.taps()
+        for stream in tap.streams()
+    }
+    assert sum(ends.values()) > 20
+    events = list(lake.feed().poll())
+    assert {type(event) for event in events} == {Committed}
+    assert numbers_in(events) == {key: list(range(1, end + 1)) for key, end in ends.items() if end}
+    # What an older consumer kept: no digits, and no number of a revision.
+    kept = {key: Bookmark(one.log_id, 18) for key, one in places(events).items() if ends[key] > 18}
+    assert kept
+    assert numbers_in(lake.feed(Cursor(kept), ["tap-shop--sample"], ["orders"]).poll()) == {
+        ("tap-shop--sample", "orders"): [19, 20]
+    }
+    before = Cursor(places(events))
+    for tap, stream in ends:
+        vacuum(lake.store, StreamKeys(tap, stream), VacuumOptions())
+    changed = list(lake.feed(before).poll())
+    assert changed
+    assert {type(event) for event in changed} == {Replaced}
+    assert list(lake.feed(Cursor({**before.bookmarks, **places(changed)})).poll()) == []
+    assert numbers_in(lake.feed().poll()) == numbers_in(events)
+
+
+def places(events: list[Event]) -> dict[tuple[str, str], Bookmark]:
+    return {(event.tap, event.stream): event.bookmark for event in events}
+
+
+def numbers_in(events: Iterable[Event]) -> dict[tuple[str, str], list[int]]:
+    """The numbers that were committed, by stream, as they came."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for event in events:
+        if isinstance(event, Committed):
+            numbers = range(event.first_sequence, event.last_sequence + 1)
+            found.setdefault((event.tap, event.stream), []).extend(numbers)
+    return found
 
 
 def test_what_people_wrote_in_it_stays(root: Path) -> None:

@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from singerlake.cli import main
 from singerlake.errors import StaleBookmark
+from singerlake.format import keys as key_names
 from singerlake.format.keys import StreamKeys
 from singerlake.lake import Lake, rebuild
 from singerlake.lake.vacuum import purge, vacuum
@@ -188,3 +191,24 @@ def test_a_log_that_was_numbered_anew_is_refused_by_name(
         query(root, f"from {STREAM}", as_of="p")
     with pytest.raises(StaleBookmark, match="pin 'p'"):
         replay({"lake_root": str(root), "tap_id": TAP, "as_of": "p"})
+
+
+def test_whoever_reads_all_streams_misses_one_that_nobody_knows_any_more(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    root = tmp_path / "lake"
+    store = LocalStore(root)
+    land(store, [1])
+    land(store, [2], OTHER)
+    Lake(store).pin("p")
+    for row in list(store.list(KEYS.folder)):
+        store.delete(row.key)
+    store.delete(key_names.catalogue(TAP))
+    rebuild(store)
+    with pytest.raises(StaleBookmark, match=r"pin 'p': .*'orders'"):
+        read_tap(spark, root, TAP, as_of="p")
+    command = ["project", str(root), TAP, "--out", str(tmp_path / "out"), "--as-of", "p"]
+    ran = CliRunner().invoke(main, [*command, "--dry-run"])
+    assert ran.exit_code == 2
+    assert "pin 'p'" in ran.output
+    assert CliRunner().invoke(main, [*command, "--stream", OTHER, "--dry-run"]).exit_code == 0

@@ -30,6 +30,31 @@ def keys(store: Store, prefix: str = "") -> list[str]:
     return [row.key for row in store.list(prefix)]
 
 
+class _Broken(Exception):
+    """What a reader raises that finds its bytes changed."""
+
+
+class _Given(io.BytesIO):
+    """Bytes to upload; where it `breaks`, that is noticed at the end."""
+
+    def __init__(self, data: bytes, breaks: bool = False) -> None:
+        super().__init__(data)
+        self._data, self._breaks = data, breaks
+
+    @property
+    def size(self) -> int:
+        return len(self._data)
+
+    def open(self) -> _Given:
+        return _Given(self._data, self._breaks)
+
+    def read(self, size: int | None = -1) -> bytes:
+        data = super().read(size)
+        if self._breaks and self.tell() == len(self._data):
+            raise _Broken
+        return data
+
+
 class StoreContract:
     promise = Promise.CONDITIONAL
     races = True  # whether the backend is atomic enough for tests of races
@@ -44,6 +69,28 @@ class StoreContract:
         version = store.create("a/b", data)
         assert store.read("a/b").data == data
         assert store.read("a/b").version == version == store.version("a/b")
+
+    def test_the_size_of_an_object(self, store: Store) -> None:
+        store.create("a/b", b"12345")
+        assert store.size("a/b") == 5
+        store.create("empty", b"")
+        assert store.size("empty") == 0
+        with pytest.raises(NotFound):
+            store.size("a/c")
+
+    def test_creates_from_a_reader(self, store: Store) -> None:
+        data = bytes(range(256)) * 5000
+        store.create_from("a", _Given(data))
+        assert store.read("a").data == data
+        with pytest.raises(AlreadyExists):
+            store.create_from("a", _Given(b"others"))
+        assert store.read("a").data == data
+
+    def test_what_a_reader_raises_leaves_nothing(self, store: Store) -> None:
+        for data in (b"", bytes(100), bytes(5 << 20)):
+            with pytest.raises(_Broken):
+                store.create_from("a/b", _Given(data, breaks=True))
+            assert keys(store) == []
 
     def test_reads_again_only_what_changed(self, store: Store) -> None:
         first = store.create("a", b"1")

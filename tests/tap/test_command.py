@@ -33,6 +33,8 @@ OURS = {
     "schema_versions",
     "start_time",
     "storage_options",
+    "files",
+    "files_folder",
     "streams",
     "tap_id",
 }

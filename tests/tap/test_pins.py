@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from singerlake.errors import StaleBookmark
+from singerlake.format import keys as key_names
 from singerlake.lake import Lake, rebuild
 from singerlake.store import Store, open_store
 from tests.lake.landing import KEYS, TAP, land, land_each
@@ -33,6 +34,20 @@ def test_as_of_a_pin(lake: tuple[str, Store]) -> None:
     state = run(lake, as_of="p", streams=["orders"]).state
     after = replay({"lake_root": lake[0], "tap_id": TAP, "streams": ["orders"]}, state=state)
     assert after.numbers() == [9]
+
+
+def test_a_pinned_stream_that_nobody_knows_any_more_is_missed(lake: tuple[str, Store]) -> None:
+    """Its folder is gone, and a rebuild made the catalogue without it."""
+    store = lake[1]
+    for row in list(store.list(KEYS.folder)):
+        store.delete(row.key)
+    store.delete(key_names.catalogue(TAP))
+    rebuild(store)
+    for as_of in ("p", "pin:p"):
+        with pytest.raises(StaleBookmark, match=r"pin 'p': .*'orders'"):
+            run(lake, as_of=as_of)
+    assert run(lake, as_of="p", streams=["later"]).records("later") == []
+    assert run(lake, as_of="1").numbers("later") == [1]
 
 
 def test_a_pin_of_another_log_is_refused(lake: tuple[str, Store]) -> None:

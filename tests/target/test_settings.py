@@ -36,6 +36,7 @@ LINES = [schema("s"), record("s", 1), state({"at": 1})]
 SETTINGS = {
     "lake_root",
     "tap_id",
+    "staged_files",
     "storage_options",
     "max_file_bytes",
     "max_file_records",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from functools import partial
 
-from singerlake.errors import BadName, NotFound, SingerlakeError
+from singerlake.errors import BadName, ConfigError, NotFound, SingerlakeError
 from singerlake.format import catalogue, lake_document
 from singerlake.format import keys as key_names
 from singerlake.format.keys import RunKeys, StreamKeys
@@ -17,7 +17,8 @@ from singerlake.lake.feed.follower import Follower, Look
 class Directory:
     """Which taps and streams there are, as far as they are wanted; None wants all.
 
-    Names that are wanted are followed before they exist; raises `BadName` where they never can.
+    Names that are wanted are followed before they exist; raises `BadName` where they never can,
+    and `ConfigError` for a name where names are expected.
     What was there once stays: a stream that vanishes from its catalogue has to be noticed.
     """
 
@@ -28,6 +29,11 @@ class Directory:
         streams: Collection[str] | None,
         cursor: Cursor,
     ) -> None:
+        for names in (taps, streams):
+            if isinstance(names, str):  # its letters would be names, and no event ever come
+                raise ConfigError(
+                    f"expected a list of names to follow, found {names!r}; write [{names!r}]"
+                )
         self._follower = follower
         self._wanted_taps, self._wanted_streams = taps, streams
         self._taps: set[str] = set(taps or ())

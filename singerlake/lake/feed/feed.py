@@ -14,9 +14,11 @@ from collections.abc import Collection, Iterator
 from itertools import islice
 
 from singerlake.errors import (
+    DamageError,
     MissingManifest,
     NotFound,
     SingerlakeError,
+    StaleBookmark,
     StaleSnapshot,
     StoreError,
 )
@@ -131,7 +133,8 @@ class Feed:
     # Streams
 
     def _stream(self, keys: StreamKeys, look: Look) -> Iterator[Event]:
-        """What is new in one stream. A passing fault puts it among the unread ones."""
+        """What is new in one stream; where it cannot be read now, it is among the unread ones. Not
+        where it is damaged, or its bookmark stale: that may last for ever."""
         key = keys.manifest
         if self._tried.get(key) == look.asked and key in self._failed:
             return
@@ -144,7 +147,7 @@ class Feed:
                 self._bookmarks[keys] = event.bookmark
                 yield event
         except SingerlakeError as error:
-            if isinstance(error, (StoreError, StaleSnapshot)):
+            if not isinstance(error, (DamageError, StaleBookmark)):
                 self._unread.add(keys)
             place = self._bookmarks.get(keys, START)
             yield from self._failure(key, keys.tap_id, keys.stream, error, place)
@@ -217,7 +220,7 @@ class Feed:
                 named = {StreamKeys(tap, stream) for stream in row.streams}
                 if named & self._unread:
                     return
-                event = run_end.event(tap, runs.log.log_id, row)
+                event = run_end.event(tap, runs.log, row)
                 self._runs[tap] = event.bookmark
                 if not named or any(self._directory.wants(keys) for keys in named):
                     yield event

@@ -51,6 +51,12 @@ def _check_at(snapshot: Snapshot, sequence: int) -> str:
     return LOST
 
 
+def _check_of_lost(snapshot: Snapshot, sequence: int) -> str:
+    """`File.check` of the file that bore a number until it was lost; "" where nothing tells."""
+    gaps = snapshot.manifest.gaps
+    return next((gap.check for gap in gaps if gap.last_sequence == sequence), "")
+
+
 def require(snapshot: Snapshot, bookmark: Bookmark, remedy: str = _ANEW) -> None:
     """Raises `StaleBookmark` or `MissingManifest` where a reader cannot go on from a bookmark."""
     manifest = snapshot.manifest
@@ -90,6 +96,8 @@ def _require_same_file(snapshot: Snapshot, bookmark: Bookmark, where: str, remed
     if bookmark.sequence == snapshot.manifest.last_sequence and not is_at_hand:
         return
     found = _check_at(snapshot, bookmark.sequence)
+    if found == LOST and bookmark.check != LOST:
+        found = _check_of_lost(snapshot, bookmark.sequence)
     if found not in ("", LOST, bookmark.check):
         raise StaleBookmark(
             f"{where}: the bookmark is at {bookmark.sequence}, which was another commit when it "

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from singerlake.errors import BadName, Unavailable
+from singerlake.errors import BadName, ConfigError, Unavailable
 from singerlake.format import catalogue, lake_document
 from singerlake.format import keys as key_names
 from singerlake.format.keys import RunKeys, StreamKeys
@@ -177,6 +177,15 @@ def test_wanted_names_that_no_path_can_hold_are_refused(
 ) -> None:
     with pytest.raises(BadName):
         Feed(Follower(store, OPTIONS, Clockwork()), Cursor(), **wanted)
+
+
+@pytest.mark.parametrize("wanted", [{"taps": TAP}, {"taps": [TAP], "streams": STREAM}])
+def test_one_name_in_the_place_of_names_is_refused(
+    store: MemoryStore, wanted: dict[str, str]
+) -> None:
+    land(store, [1])
+    with pytest.raises(ConfigError, match="expected a list of names"):
+        open_on(store).feed(**wanted)
 
 
 def test_hints_of_unknown_taps_are_not_kept(store: MemoryStore) -> None:

@@ -9,7 +9,13 @@ import msgspec
 import pytest
 
 from singerlake import Lake, rebuild
-from singerlake.errors import ConfigError, Unavailable
+from singerlake.errors import (
+    ConfigError,
+    PermissionDenied,
+    SingerlakeError,
+    Unavailable,
+    UnsupportedFormat,
+)
 from singerlake.format import manifest as manifests
 from singerlake.format.keys import RunKeys
 from singerlake.lake import clock, commit, log
@@ -299,9 +305,13 @@ def test_a_run_that_landed_while_its_stream_was_not_due_still_ends_last(
     assert [type(event) for event in consumer.poll(seconds=0)] == [Committed, RunEnded]
 
 
-def test_a_run_waits_for_a_stream_that_cannot_be_read_now_and_not_for_a_damaged_one() -> None:
+@pytest.mark.parametrize("error", [Unavailable, PermissionDenied, UnsupportedFormat])
+def test_a_run_waits_for_a_stream_that_cannot_be_read_now_and_not_for_a_damaged_one(
+    error: type[SingerlakeError],
+) -> None:
     inner = new_store()
     store = Unreadable(inner)
+    store.error = error
     run = Running(inner, "r-1")
     run.commit([1])
     run.end()
@@ -320,10 +330,11 @@ class Unreadable(StoreWrapper):
     """A store that gives no answer about one key."""
 
     down = ""
+    error: type[SingerlakeError] = Unavailable
 
     def read_if_changed(self, key: str, validator: str) -> tuple[Stored, str] | None:
         if key == self.down:
-            raise Unavailable(f"{key}: no answer")
+            raise self.error(f"{key}: no answer")
         return self.inner.read_if_changed(key, validator)
 
 

@@ -102,6 +102,19 @@ def test_a_file_that_was_lost_is_no_other_commit(store: MemoryStore) -> None:
     assert kinds(consumer.poll()) == ["Lost", "Committed"]
 
 
+def test_the_loss_of_another_commit_under_the_number_is_no_excuse(store: MemoryStore) -> None:
+    land_each(store, [1])
+    before = store.read(KEYS.manifest).data
+    land_each(store, [2, 3])
+    consumer = Following(store)
+    consumer.poll()
+    overwrite(store, KEYS.manifest, before)
+    land_each(store, [4, 5, 6])
+    store.delete(KEYS.under(files_in(store)[2].path))
+    rebuild(store)
+    assert kinds(consumer.poll()) == ["StaleBookmark"], "the second commit is another now"
+
+
 def test_a_gap_that_overlaps_files_gives_only_numbers_without_one(store: MemoryStore) -> None:
     land_each(store, [1, 2, 3])
     gap = Gap(first_sequence=1, last_sequence=2, reason="by hand", recorded=clock.now())

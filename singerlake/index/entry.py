@@ -1,0 +1,123 @@
+"""An entry: one file of the lake as it was committed, and where its bytes are today."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import msgspec
+
+from singerlake.format import times
+from singerlake.format.keys import FileName, StreamKeys, file_path
+
+ID_DIGITS = 32
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_MICRO = timedelta(microseconds=1)
+
+
+class Upload(msgspec.Struct, frozen=True, kw_only=True):
+    """What an entry has that is no part of the lake: a file that somebody uploaded with metadata
+    of its own, at an address of its own."""
+
+    url: str
+    metadata: Mapping[str, Any]
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One file. Times are microseconds since 1970, in UTC: see `micros` and `moment`.
+
+    (`tap`, `stream`, `log_id`, `sequence`, `ordinal`) is what was committed: `ordinal` 0 is the
+    Singer file, 1 and more are the files of any kind that its records name. `start` and `end` are
+    the first and the last `time_extracted`, `create_time` the time of the commit. None of that ever
+    changes.
+
+    `path` is the object that holds the bytes today, relative to the stream's folder; `merged` says
+    that the object holds other commits too. A vacuum changes these two and nothing else.
+
+    Where an older vacuum forgot what it merged, one entry stands for the numbers from
+    `first_sequence` to `sequence`, and run and writer are None; so are `records` and `version`
+    where nobody knows them. An `upload` has no log.
+    """
+
+    id: str
+    tap: str
+    stream: str
+    log_id: str
+    sequence: int
+    ordinal: int = 0
+    first_sequence: int = 0
+    run_id: str | None = None
+    writer_id: str | None = None
+    schema_hash: str = ""
+    version: int | None = None
+    start: int
+    end: int
+    hash: str
+    size: int
+    records: int | None = None
+    create_time: int
+    path: str
+    merged: bool = False
+    upload: Upload | None = None
+
+    @property
+    def lowest_sequence(self) -> int:
+        """The first number that the entry stands for: its only one, but for a forgotten merge."""
+        return self.first_sequence or self.sequence
+
+    @property
+    def key(self) -> str:
+        """The key of the object in the lake's store; of an upload, its address."""
+        if self.upload is not None:
+            return self.upload.url
+        return StreamKeys(self.tap, self.stream).under(self.path)
+
+
+class EntryIds:
+    """The ids of one stream's entries."""
+
+    def __init__(self, lake_id: str, tap: str, stream: str, log_id: str) -> None:
+        text = json.dumps([lake_id, tap, stream, log_id], separators=(",", ":"))
+        self._begun = hashlib.sha256(text[:-1].encode("ascii"))
+
+    def id(self, sequence: int, ordinal: int = 0) -> str:
+        """The first 32 hexadecimal digits of the SHA-256 of the JSON array
+        [lake id, tap, stream, log id, sequence, ordinal]."""
+        whole = self._begun.copy()
+        whole.update(b",%d,%d]" % (sequence, ordinal))
+        return whole.hexdigest()[:ID_DIGITS]
+
+
+def entry_id(
+    lake_id: str, tap: str, stream: str, log_id: str, sequence: int, ordinal: int = 0
+) -> str:
+    """The id of one entry; see `EntryIds`."""
+    return EntryIds(lake_id, tap, stream, log_id).id(sequence, ordinal)
+
+
+def micros(moment: datetime) -> int:
+    """A time as an entry has it; without a zone it is taken to be UTC."""
+    if moment.tzinfo is not timezone.utc:
+        moment = times.in_utc(moment)
+    passed = moment - _EPOCH
+    return (passed.days * 86_400 + passed.seconds) * 1_000_000 + passed.microseconds
+
+
+def moment(microseconds: int) -> datetime:
+    """The time that an entry has. Raises `OverflowError` outside the years 1 to 9999."""
+    return _EPOCH + microseconds * _MICRO
+
+
+def own_path(stream: str, schema_hash: str, start: int, end: int, suffix: str) -> str:
+    """Where a Singer file lies that no vacuum merged, and that has a name as we write it today."""
+    return file_path(schema_hash, FileName(stream, moment(start), moment(end), suffix))
+
+
+def named_file_path(checksum: str) -> str:
+    """Where a file of any kind lies, which a record names."""
+    digits = checksum.removeprefix("sha256:")
+    return f"_files/{digits[:2]}/{digits}"

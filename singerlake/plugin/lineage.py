@@ -1,0 +1,20 @@
+"""Whether lineage is wanted: a look at the settings, before anything of it is imported."""
+
+from __future__ import annotations
+
+import os
+
+SETTING = "lineage"
+DESCRIPTION = (
+    "Where OpenLineage events about the run go: the address of a receiver, such as "
+    "`http://127.0.0.1:8080` (`singerlake lineage proxy` is one), or an openlineage.yml; `lake`: "
+    "only note in the lake who replayed what; `off`: nowhere. If unset, `OPENLINEAGE_CONFIG` and "
+    "`OPENLINEAGE_URL` say. Lineage never delays or fails a run."
+)
+
+
+def is_wanted(setting: str | None) -> bool:
+    """Whether the setting or the environment names a place for events."""
+    environment = os.environ
+    named = setting or environment.get("OPENLINEAGE_CONFIG") or environment.get("OPENLINEAGE_URL")
+    return bool(named) and environment.get("OPENLINEAGE_DISABLED", "").strip().lower() != "true"

@@ -1,0 +1,1 @@
+"""Tests of files of any kind: put, got and forgotten."""

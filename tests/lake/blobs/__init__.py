@@ -1,0 +1,1 @@
+"""Files of any kind, below the commands: references, watches and purges."""
