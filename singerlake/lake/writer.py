@@ -111,13 +111,12 @@ class Writer:
         self._register()
         return self._attaching.attach(self._lane(stream), staged, self._registration)
 
-    def write(self, line: bytes, *, as_it_is: bool = False) -> Envelope | None:
     @property
     def landed(self) -> dict[str, RunStream]:
         """What is committed of each stream whose SCHEMA came."""
         return {name: lane.landed for name, lane in self._lanes.items()}
 
-    def write(self, line: bytes) -> Envelope | None:
+    def write(self, line: bytes, *, as_it_is: bool = False) -> Envelope | None:
         """Take one line of a tap's output.
 
         SCHEMA, RECORD and ACTIVATE_VERSION are kept; the envelope of any other message is

@@ -1,4 +1,4 @@
-"""A lake as a source: each commit once and in order, whatever happens to the lake and the engine."""
+"""A lake as a source: each commit once and in order, whatever happens to lake and engine."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from singerlake import check, rebuild
-from singerlake.errors import ConfigError
+from singerlake.errors import ConfigError, NotFound
 from singerlake.format.keys import StreamKeys
 from singerlake.lake import Lake, open_on
 from singerlake.lake.feed.options import FeedOptions
 from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
 from singerlake.processor import Engine, Event, LakeSource, MemoryEngine, Processor, lake_position
-from singerlake.store import LocalStore, NotFound
+from singerlake.store import LocalStore
 from tests.lake.landing import TAP
 from tests.lake.running import Running
 from tests.processor.running import running, until

