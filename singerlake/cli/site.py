@@ -12,8 +12,8 @@ import click
 
 from singerlake.cli.console import complain, plural, print_json, print_json_lines, say
 from singerlake.cli.exit_codes import POINTER
-from singerlake.cli.index_option import index_option
 from singerlake.cli.extra import extra_module
+from singerlake.cli.index_option import index_option
 from singerlake.cli.name import shown
 from singerlake.cli.options import json_option
 from singerlake.cli.progress import progress

@@ -27,10 +27,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from singerlake.errors import BadName
-from singerlake.format import pin_keys, run_keys, times
+from singerlake.format import consumer_keys, pin_keys, run_keys, times
 from singerlake.format.blob_keys import FOLDER as FILES
 from singerlake.format.blob_keys import kind_of
-from singerlake.format import consumer_keys, pin_keys, run_keys, times
 from singerlake.format.consumer_keys import ConsumerObject
 from singerlake.format.names import LONGEST_SEGMENT, ROOT, escape, tap_folder, unescape
 from singerlake.format.pin_keys import PINS, PinObject, pin
