@@ -85,8 +85,8 @@ class LakeSource:
         owner = engine.hand_over(OWNER, OWNER, "", self.name, [])
         if owner != self.name:
             raise ConfigError(
-                f"{engine.url}: this engine works for {owner!r}, and a job takes every event of its "
-                f"engine; give {self.name!r} another file, or another namespace"
+                f"{engine.url}: this engine works for {owner!r}, and a job takes every event of "
+                f"its engine; give {self.name!r} another file, or another namespace"
             )
         if BEGUN not in engine.places(self.name).get(self.key, ""):
             self._first(engine)
