@@ -120,6 +120,8 @@ SETTINGS: dict[str, Any] = th.PropertiesList(
         th.StringType,
         title="Files folder",
         description="Where `files: fetch` puts them, each once, by stream and hash.",
+    ),
+    th.Property(
         lineage.SETTING,
         th.StringType,
         title="Lineage",

@@ -46,9 +46,8 @@ class LakeStream(Stream):
         self._schema = walkable(entry["schema"])
         self.primary_keys = entry.get("key_properties") or []
         self.forced_replication_method = "INCREMENTAL"
-        self._output, self._source, self._entry, self._window = output, source, entry, window
-        self._files = GivenBack(source, window.back, self.logger)
         self._output, self._source, self.entry, self._window = output, source, entry, window
+        self._files = GivenBack(source, window.back, self.logger)
         self.replayed = Replayed()
         self._plan: tuple[Replay, Iterator[Opened]] | None = None
         self._merged = b""
@@ -81,10 +80,8 @@ class LakeStream(Stream):
         with self.get_record_counter() as counter, self.get_sync_timer():
             for file, blocks in opened:
                 back = self._files.concerns(replay.snapshot, file.schema_hash)
-                if write_messages and not back and self._passes_whole(file):
-                    counter.increment(self._pass_through(file, blocks))
                 counted = 0
-                if write_messages and self._passes_whole(file):
+                if write_messages and not back and self._passes_whole(file):
                     counted = self._pass_through(file, blocks)
                     counter.increment(counted)
                 else:

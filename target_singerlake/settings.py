@@ -12,8 +12,8 @@ from singer_sdk import typing as th
 from singerlake.errors import ConfigError
 from singerlake.lake import LockTimes, WriterOptions
 from singerlake.lake.identity import new_run_id
-from target_singerlake.staged import stage
 from singerlake.plugin import lineage
+from target_singerlake.staged import stage
 
 _OPTIONS, _TIMES = WriterOptions(), LockTimes()
 

@@ -78,6 +78,10 @@ ERRORS = {
     "OutcomeUnknown": "Unavailable",
     "ServiceError": "SingerlakeError",
     "NoAnswer": "ServiceError",
+    "BacklogFull": "BusyError",
+    "BadEvent": "InputError",
+    "Fenced": "BusyError",
+    "Later": "BusyError",
 }
 
 METHODS = {
@@ -134,6 +138,7 @@ METHODS = {
         "commit",
         "end",
         "flush",
+        "landed",
         "schema",
         "streams",
         "write",

@@ -64,14 +64,12 @@ def check(
     require_tap_with_stream(tap, stream)
     lake = root.lake()
     times = replace(LockTimes(), stale_after=stale_after)
-    with progress("checking") as bar:
-        report = run_check(store, tap, stream, fix=fix, times=times, progress=bar, deep=deep)
     with (
         tracing(lake) as trace,
         trace.around("check", lambda: every_stream(lake, tap, stream)) as done,
         progress("checking") as bar,
     ):
-        report = run_check(lake.store, tap, stream, fix=fix, times=times, progress=bar)
+        report = run_check(lake.store, tap, stream, fix=fix, times=times, progress=bar, deep=deep)
         done(report)
     print_report(report, _is_clean(report, fix), as_json)
     context.exit(0 if _is_clean(report, fix) else 1)

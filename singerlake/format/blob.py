@@ -125,4 +125,6 @@ def _as_python_reads(line: bytes) -> _Wire:
         content = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise BadMessage(f"JSON that Python cannot read ({type(error).__name__})") from None
+    if not isinstance(content, dict):
+        raise BadMessage(f"expected a JSON object, found {type(content).__name__}")
     return _Wire(str(content.get("type")), content.get(FIELD), content.get(FORGOTTEN))

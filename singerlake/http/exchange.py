@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from singerlake.http.answer import (
     JSON,
     Message,
@@ -28,13 +30,15 @@ class Buffered:
 class Exchange:
     """Receives the body whole, and sees to it that every error is JSON."""
 
-    __slots__ = ("_body", "_receive", "_replaced", "_send", "complete", "held", "status")
+    __slots__ = ("_body", "_receive", "_replaced", "_send", "complete", "held", "leave", "status")
 
     def __init__(self, receive: Receive, send: Send) -> None:
         self._receive, self._send = receive, send
         self._body: Message | None = None
         self._replaced = self.complete = False
         self.held = 0
+        self.leave: Callable[[], None] | None = None
+        """Gives back a place at the gate."""
         self.status = 0
         """Of the answer; 0 before it begins."""
 
@@ -86,12 +90,19 @@ class Exchange:
                 await self.refuse(problem_of(status, kept))
                 self._replaced = True
                 return
-            self.status = status
+            self._begin(status)
         await self._send(message)
 
     async def refuse(self, problem: Problem) -> None:
-        self.status = problem.status
+        self._begin(problem.status)
         await send_problem(self._send, problem)
+
+    def _begin(self, status: int) -> None:
+        """An answer that has begun leaves the gate: how long it takes is up to its reader."""
+        self.status = status
+        if self.leave is not None:
+            self.leave()
+            self.leave = None
 
 
 def _is_json(headers: object) -> bool:

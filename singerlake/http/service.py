@@ -77,8 +77,10 @@ class Service:
 
     async def _refuse(self, exchange: Exchange, problem: Problem) -> None:
         if exchange.status:
-            # The answer has begun: only a connection that breaks says that it is not whole.
-            raise _Broken(problem.message)
+            # The answer has begun: only a connection that breaks says that it is not whole, and
+            # that is what the server makes of an answer without an end.
+            logger.warning("an answer broke off: %s", problem.message)
+            return
         await exchange.refuse(problem)
 
     async def _within_deadline(self, scope: Scope, exchange: Exchange) -> None:
@@ -117,10 +119,13 @@ class Service:
             return
         await exchange.take_body(scope, self.limits, self._buffered)
         await self._gate.enter()
+        exchange.leave = self._gate.leave
         try:
             await self._app(scope, exchange.receive, exchange.send)
         finally:
-            self._gate.leave()
+            if exchange.leave is not None:
+                exchange.leave()
+                exchange.leave = None
 
     async def _report_health(self, scope: Scope, exchange: Exchange) -> None:
         _require_reading(scope)
@@ -129,10 +134,6 @@ class Service:
             if reason:
                 raise Problem(503, "NotReady", reason)
         await send_json(exchange.send, {"status": "ok"})
-
-
-class _Broken(Exception):
-    """An answer broke off after it had begun."""
 
 
 def _require_reading(scope: Scope) -> None:

@@ -70,7 +70,7 @@ class Limits:
     """Past these, a new one takes the place of the connection that has been idle for longest, or
     has been sending its head for longest; where all others are at work, it gets 503."""
     working: int = 64
-    """Requests that are worked on at once."""
+    """Requests that are worked on at once, until their answers begin."""
     waiting: int = 256
     """Requests that wait for others to end; the next get 503 with Retry-After."""
     stop_seconds: float = 8.0

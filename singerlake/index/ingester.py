@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-from singerlake.errors import SingerlakeError
+from singerlake.errors import SingerlakeError, StoreError
 from singerlake.index.application import Application
 from singerlake.index.commit import NamedFiles, no_files
 from singerlake.index.reindex import reindex
@@ -97,11 +97,22 @@ class Ingester:
         """Follow until `close`."""
         while not self._closed:
             self._woken.clear()
-            done = self.poll()
+            done = self._poll_or_fail()
             if on_round is not None:
                 on_round(done)
-            if not self._is_off:
+            # A stream that was indexed anew may have more; what failed will fail again at once.
+            if done.failures or not self._is_off:
                 self._follower.runtime.wait(self._woken, self._follower.options.poll_seconds)
+
+    def _poll_or_fail(self) -> Round:
+        """A poll; a database or a store that does not answer is asked again later."""
+        try:
+            return self.poll()
+        except StoreError as error:
+            self._is_off = True
+            kind = type(error).__name__
+            self._fail(Failed(tap="", stream="", bookmark=START, error=str(error), kind=kind))
+            return Round(failures=1)
 
     def poll(self) -> Round:
         """Ask for everything that is due, once, and index it."""

@@ -76,18 +76,15 @@ def build(
 
     `address` is where readers of the pages find the lake, if not where it was opened. `outputs` are
     where projections of its streams are published. `found` are the rows of an index, which make a
-    page to find days and runs on.
-    where projections of its streams are published. `lineage` says where a stream came from, and
-    what was made of it.
+    page to find days and runs on. `lineage` says where a stream came from, and what was made of it.
     Raises `ConfigError` where the folder holds anything but a site.
     """
     address = address or lake.store.url
     title = title or address.rstrip("/").rpartition("/")[2] or address
     with folder.writing(out) as draft:
         pages = Pages(title, address, clock.now(), has_find=found is not None)
-        built = _Making(lake, draft, pages, checked, outputs, found).write(progress)
-        pages = Pages(title, address, clock.now())
-        built = _Making(lake, draft, pages, checked, outputs, lineage).write(progress)
+        making = _Making(lake, draft, pages, checked, outputs, found, lineage)
+        built = making.write(progress)
         draft.write(folder.MARK, folder.mark(**asdict(built)))
     return built
 
@@ -103,13 +100,10 @@ class _Making:
         checked: Checked | None,
         outputs: Sequence[Store],
         found: FoundRows | None,
-    ) -> None:
-        self._lake, self._draft, self._pages, self._checked = lake, draft, pages, checked
-        self._outputs, self._found = outputs, found
         lineage: LineageOf | None,
     ) -> None:
         self._lake, self._draft, self._pages, self._checked = lake, draft, pages, checked
-        self._outputs, self._lineage = outputs, lineage
+        self._outputs, self._found, self._lineage = outputs, found, lineage
         self._index = SearchIndex()
         self._written = 0
         self._problems: dict[Place, list[Problem]] = defaultdict(list)

@@ -145,11 +145,11 @@ class Store(ABC):
         The object is there whole, after the reader's end was reached, or not at all. By default
         the bytes go through a temporary file: some stores keep half of an upload that is stopped.
         """
-        with tempfile.NamedTemporaryFile(prefix="singerlake-upload-") as copy:
-            with upload.open() as source:
-                shutil.copyfileobj(source, copy, 1 << 20)
-            copy.flush()
-            return self.create(key, Path(copy.name))
+        with tempfile.TemporaryDirectory(prefix="singerlake-upload-") as folder:
+            copy = Path(folder, "bytes")
+            with upload.open() as source, copy.open("xb") as target:
+                shutil.copyfileobj(source, target, 1 << 20)
+            return self.create(key, copy)
 
     @abstractmethod
     def replace(self, key: str, data: bytes, version: str) -> str:

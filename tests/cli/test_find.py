@@ -1,50 +1,27 @@
-"""`find`: which files hold a stream, at a time, from a run; with an index and without, the same."""
+"""`find`: which files hold a stream, at a time, from a run."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Sequence
-from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import Phase, given, settings
-from hypothesis import strategies as st
 
-from singerlake import rebuild
 from singerlake.cli import find_output
 from singerlake.format.keys import StreamKeys
-from singerlake.index import open_index, query, rebuild_index
-from singerlake.index.ingester import Ingester
-from singerlake.lake import open_on
 from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
 from singerlake.store import open_store
-from tests.cli.lake import EVIL, EVIL_TAP, TAP, contents, folder, manifest, run, said
-from tests.faults.scale import scaled
-from tests.lake.landing import KEYS, PATIENT, land_each, record_line, schema_line
+from tests.cli.finding import follow, indexed, land_more, rows
+from tests.cli.lake import EVIL, EVIL_TAP, TAP, contents, manifest, run, said
+from tests.lake.landing import KEYS, PATIENT, land_each
 from tests.lake.merging import OPTIONS, overtake
 from tests.test_imports import loaded_by
 
 FORBIDDEN = re.compile(r"\b(what|where|work_id)\b", re.IGNORECASE)
-
-
-def url_of(root: Path) -> str:
-    return f"sqlite:///{root.parent / 'index.db'}"
-
-
-def indexed(root: Path) -> str:
-    """The address of an index of the lake as it is now."""
-    with closing(open_index(url_of(root))) as storage:
-        rebuild_index(storage, open_on(open_store(root)), lambda event: pytest.fail(event.error))
-    return url_of(root)
-
-
-def rows(*arguments: str | Path, code: int = 0) -> list[dict[str, Any]]:
-    lines = said("find", *arguments, "--format", "json", code=code).splitlines()
-    return [json.loads(line) for line in lines]
 
 
 def places(*arguments: str | Path) -> list[tuple[str, int]]:
@@ -159,18 +136,6 @@ def test_a_vacuum_and_a_purge_change_the_address_alone(source: Source, root: Pat
     assert Path(address).is_file()
 
 
-def land_more(root: Path, stream: str, numbers: Sequence[int], run_id: str = "run-9") -> None:
-    with open_on(open_store(root), create=True).writer(TAP, run_id) as writer:
-        writer.write(schema_line(stream))
-        for number in numbers:
-            writer.write(record_line(number * 86_400, stream))
-
-
-def follow(root: Path) -> None:
-    with closing(open_index(url_of(root))) as storage:
-        Ingester(storage, open_on(open_store(root))).poll()
-
-
 def test_what_is_wrong_is_said(source: Source, root: Path) -> None:
     assert "has no stream 'order'. Did you mean 'orders'?" in failed(*source, TAP, "order")
     assert "no tap 'tap-none'" in failed(*source, "--tap", "tap-none")
@@ -260,111 +225,3 @@ def test_the_extra_of_the_index_is_not_needed(root: Path) -> None:
         )
         assert "singerlake" in loaded
         assert not loaded & {"boto3", "jinja2", "psycopg", "pyarrow", "starlette", "uvicorn"}
-
-
-# Both ways, on random lakes
-
-
-STREAMS = ("orders", "items", "o[1]", "öffnung / x")
-STEPS = st.one_of(
-    st.tuples(
-        st.just("land"),
-        st.sampled_from(STREAMS),
-        st.lists(st.integers(0, 40), min_size=1, max_size=3),
-        st.sampled_from(["one", "two", "three"]),
-        st.integers(1, 2),
-    ),
-    st.tuples(st.sampled_from(["vacuum", "purge", "follow", "renumber"])),
-)
-QUESTIONS: tuple[tuple[str, ...], ...] = (
-    (),
-    ("--latest",),
-    ("--limit", "3"),
-    ("--stream", "orders", "--from", "2026-01-05", "--to", "2026-01-12"),
-    ("--stream", "o[[]*", "--from", "2026-01-09"),
-    ("--stream", "*", "--to", "2026-01-20T00:00:00", "--latest"),
-    ("--run", "two"),
-    ("--run", "two", "--latest", "--version", "1"),
-    ("--tap", TAP, "--version", "v2"),
-)
-
-
-def play(root: Path, steps: Sequence[tuple[Any, ...]]) -> None:
-    """A random history of a lake, which an index follows."""
-    store = open_store(root)
-    land_more(root, "orders", [1])
-    for step in steps:
-        names = open_on(store).tap(TAP).catalogue()
-        if step[0] == "land":
-            _, stream, numbers, run_id, version = step
-            with open_on(store).writer(TAP, run_id) as writer:
-                writer.write(schema_line(stream, version))
-                for number in numbers:
-                    writer.write(record_line(number * 43_200, stream))
-        elif step[0] == "vacuum":
-            for name in names:
-                vacuum(store, StreamKeys(TAP, name), VacuumOptions(lock=PATIENT))
-        elif step[0] == "purge":
-            for name in names:
-                purge(store, StreamKeys(TAP, name), timedelta(0), abandoned=timedelta(0))
-        elif step[0] == "follow":
-            follow(root)
-        else:
-            (folder(root, "orders") / "manifest.json").unlink()
-            rebuild(store)
-    follow(root)
-
-
-def differences(root: Path) -> list[tuple[str, ...]]:
-    """The questions whose answers differ, in any format."""
-    index = ("--index", url_of(root))
-    found = []
-    for question in QUESTIONS:
-        for form in ("url", "json"):
-            asked = ("find", root, *question, "--format", form)
-            one, other = run(*asked), run(*asked, *index)
-            if (one.stdout, one.stderr, one.exit_code) != (
-                other.stdout, other.stderr, other.exit_code
-            ):  # fmt: skip
-                found.append((*question, form))
-    return found
-
-
-@settings(max_examples=scaled(12, 1000), deadline=None, phases=[Phase.explicit, Phase.generate])
-@given(steps=st.lists(STEPS, max_size=10))
-def test_with_an_index_and_without_the_answers_are_the_same(
-    steps: list[tuple[Any, ...]], tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    root = tmp_path_factory.mktemp("both") / "lake"
-    play(root, steps)
-    assert differences(root) == []
-
-
-LONG: list[tuple[Any, ...]] = [
-    ("land", "orders", [8, 9], "two", 1),
-    ("land", "items", [3], "one", 2),
-    ("land", "orders", [20, 30], "one", 1),
-]
-
-
-def test_control_another_meaning_of_an_interval_is_seen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    play(tmp_path / "lake", LONG)
-    assert differences(tmp_path / "lake") == []
-    meaning = query.matches
-
-    def broken(asked: query.Query, entry: query.Entry) -> bool:
-        """Files that reach beyond the interval are left out."""
-        return meaning(asked, entry) and (asked.end is None or entry.end <= asked.end)
-
-    monkeypatch.setattr(query, "matches", broken)
-    assert [form for *_, form in differences(tmp_path / "lake")] == ["url", "json"]
-
-
-def test_control_an_index_that_is_behind_is_seen(tmp_path: Path) -> None:
-    play(tmp_path / "lake", LONG)
-    land_more(tmp_path / "lake", "items", [30])
-    assert differences(tmp_path / "lake")
-    follow(tmp_path / "lake")
-    assert differences(tmp_path / "lake") == []

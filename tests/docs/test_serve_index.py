@@ -71,7 +71,7 @@ def test_the_options_it_names_exist() -> None:
 def test_the_paths_it_names_exist() -> None:
     named = {path for path in re.findall(r"^\| `(/[^?`]*)", TEXT, re.M)}
     served = {getattr(route, "path", "") for route in index_app(None).routes}  # type: ignore[arg-type]
-    shown = {path.replace("{", "<").replace("}", ">") for path in served} | HEALTH
+    shown = {re.sub(r"\{(\w+)(:path)?\}", r"<\1>", path) for path in served} | HEALTH
     assert named
     assert named <= shown
 

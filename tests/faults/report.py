@@ -34,7 +34,7 @@ SUITES = {
     "A lake by an enemy": Expected(31, 6),
     "Crash points": Expected(18, 9),
     "Feed": Expected(5, 8),
-    "Files": Expected(11, 5),
+    "Files": Expected(13, 6),
     "Flipped bits": Expected(24, 4),
     "Hangs": Expected(4, 2),
     "Histories": Expected(4, 5),

@@ -21,6 +21,7 @@ from singerlake.lake.lake import Stream
 from singerlake.lake.vacuum import purge
 from singerlake.store import LocalStore, Store
 from tests.faults.files import put as broken_put
+from tests.faults.result import Line
 from tests.faults.scale import scaled
 from tests.forking import fork
 from tests.lake.faulty_store import Intercepting, Recording
@@ -126,12 +127,14 @@ def test_killed_at_each_request(name: str, ground: Path) -> None:
     requests = len(recording.requests)
     assert requests > 5
     before = require_whole(LocalStore(ground / "lake"))
+    line = Line("Files", f"kill -9 at each request of a {name}", "tests/files/test_kills.py")
     for number, (at, after) in enumerate(itertools.product(range(1, requests + 1), (False, True))):
         if number % STEP:
             continue
         lake = ground / "killed"
         shutil.copytree(ground / "lake", lake)
         assert run(work_until_killed, name, lake, ground, at, after) == KILLED
+        line.runs, line.faults = line.runs + 1, line.faults + 1
         store = LocalStore(lake)
         there = require_whole(store)
         assert there in {"put": (before, before + 2), "forget": (before, before - 1)}.get(
@@ -149,6 +152,7 @@ def test_killed_at_each_request(name: str, ground: Path) -> None:
         codes = [one.code for one in check(store, times=QUICK).findings]
         assert "orphan-blob" not in codes
         shutil.rmtree(lake)
+    line.keep()
 
 
 def put_record_first(store: Store, folder: Path) -> None:
@@ -168,7 +172,8 @@ def test_a_record_before_its_bytes_is_seen(tmp_path: Path) -> None:
     store = LocalStore(tmp_path / "killed")
     with pytest.raises(SystemExit):
         put_record_first(_Exiting(store, commit, False), tmp_path)
-    assert "blob-missing" in [one.code for one in check(store, times=QUICK).findings]
+    line = Line("Files", "control: killed between record and bytes", "tests/files/test_kills.py")
+    line.control("blob-missing" in [one.code for one in check(store, times=QUICK).findings])
 
 
 class _Exiting(Killing):

@@ -34,6 +34,8 @@ class Echo:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.held = 0
+        self.sent = threading.Event()
+        """Whether a big answer is over."""
         self.workers = Workers(4)
         self.loop: asyncio.AbstractEventLoop | None = None
         self.released: asyncio.Event | None = None
@@ -66,6 +68,7 @@ class Echo:
             for _ in range(BIG // 65536):
                 await send({"type": "http.response.body", "body": bytes(65536), "more_body": True})
             await send({"type": "http.response.body", "body": b""})
+            self.sent.set()
         elif path == "/breaks":
             await send({"type": "http.response.start", "status": 200, "headers": []})
             await send({"type": "http.response.body", "body": b"begun", "more_body": True})

@@ -36,7 +36,13 @@ PASSWORD = "SINGERLAKE_SMTP_PASSWORD"
     help="How often to look.",
 )
 @click.option("--smtp", default="smtp://localhost", show_default=True, help="The mail server.")
-@click.option("--mail-from", default="singerlake@localhost", show_default=True, metavar="ADDRESS")
+@click.option(
+    "--mail-from",
+    default="singerlake@localhost",
+    show_default=True,
+    metavar="ADDRESS",
+    help="The sender of mails.",
+)
 @database_option
 @json_option
 @reach_options

@@ -32,6 +32,7 @@ KEYS = ("SINGERLAKE_LINEAGE_API_KEY", "OPENLINEAGE_API_KEY")
     "backends",
     multiple=True,
     required=True,
+    envvar="SINGERLAKE_LINEAGE_BACKEND",
     metavar="URL",
     help="Where events go: http://HOST:PORT, https://HOST/PATH, kafka://SERVER:PORT/TOPIC or "
     "file:PATH. Repeatable: each backend gets all events, at its own pace.",
@@ -58,6 +59,7 @@ KEYS = ("SINGERLAKE_LINEAGE_API_KEY", "OPENLINEAGE_API_KEY")
 @click.option(
     "--status",
     "accepted",
+    envvar="SINGERLAKE_LINEAGE_STATUS",
     type=click.Choice(["200", "201"]),
     default="200",
     show_default=True,

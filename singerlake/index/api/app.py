@@ -20,7 +20,8 @@ from singerlake.index.api.content import Content
 from singerlake.index.api.parameters import parameters_of
 from singerlake.index.api.spec import specification
 
-THREADS = 16
+THREADS = 8
+"""Each has a connection of its own to the index, with a cache of its own."""
 
 _HOST = re.compile(r"[A-Za-z0-9.\-_~]+(?::[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](?::[0-9]{1,5})?")
 _SAFE = {
@@ -37,8 +38,8 @@ def index_app(archive: Archive, public_url: str | None = None) -> Router:
         "/v0/archive/": api.facts,
         "/v0/archive/files/": api.files,
         "/v0/archive/summary": api.summary,
-        "/v0/archive/files/{id}/data": api.data,
-        "/v0/archive/files/{id}/metadata": api.metadata,
+        "/v0/archive/files/{id:path}/data": api.data,
+        "/v0/archive/files/{id:path}/metadata": api.metadata,
         "/v0/archive/latest/{what}/{where}": api.latest,
         "/v0/archive/latest/{what}/{where}/data": api.latest_data,
         "/v0/environment/": api.environment,

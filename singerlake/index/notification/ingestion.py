@@ -124,7 +124,8 @@ class Ingestion:
 
     def _entry(self, upload: Uploaded, url: str, now: datetime) -> Entry:
         head = self._objects.head(upload.bucket, upload.key)
-        metadata = parse_metadata(head.metadata, now)
+        # Not a new id each time, for the message may come again.
+        metadata = parse_metadata(head.metadata, now, upload.key.split("/")[-2])
         known = self._storage.by_id(metadata["id"])
         if known is not None and known.upload is None:
             raise BadUpload(f"the id {metadata['id']!r} is that of a file of the lake")

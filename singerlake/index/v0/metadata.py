@@ -45,11 +45,14 @@ def metadata_of(entry: Entry) -> dict[str, Any]:
     return found
 
 
-def validated(given: object, now: datetime) -> dict[str, Any]:
-    """The metadata of an upload, its times as milliseconds. Raises `BadUpload`."""
+def validated(given: object, now: datetime, id: str | None = None) -> dict[str, Any]:
+    """The metadata of an upload, its times as milliseconds; those without an id get this one.
+
+    Raises `BadUpload`.
+    """
     if not isinstance(given, Mapping):
         raise BadUpload("expected the metadata to be a JSON object")
-    found = dict(given)
+    found = {"id": id, "version": VERSION, **given}
     for name in _REQUIRED:
         if found.get(name) is None:
             raise BadUpload(f'"{name}" is a required field')

@@ -17,15 +17,15 @@ METADATA = "datalake"
 """The name of the object's metadata: the header is `x-amz-meta-datalake`."""
 
 
-def parse_metadata(text: str | None, now: datetime) -> dict[str, Any]:
-    """What the header of an upload says. Raises `BadUpload`."""
+def parse_metadata(text: str | None, now: datetime, id: str | None = None) -> dict[str, Any]:
+    """What the header of an upload says; see `validated`. Raises `BadUpload`."""
     if text is None:
         raise BadUpload(f"the object has no metadata x-amz-meta-{METADATA}")
     try:
         given = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         raise BadUpload(f"x-amz-meta-{METADATA}: expected JSON, found {text[:100]!r}") from None
-    return validated(given, now)
+    return validated(given, now, id)
 
 
 def entry_of(url: str, metadata: dict[str, Any], size: int, created: datetime) -> Entry:

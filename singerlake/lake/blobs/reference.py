@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from singerlake.errors import BadMessage, CorruptFile
 from singerlake.format import blob as blobs
 from singerlake.format import blob_keys
 from singerlake.format.blob import Named
@@ -91,13 +92,21 @@ def said_of(
 
 
 def said_in(snapshot: Snapshot, file: File, schema: Schema) -> Iterator[tuple[int, Named]]:
-    """What the lines of one file say, with the number that each line was committed under."""
+    """What the lines of one file say, with the number that each line was committed under.
+
+    Raises `CorruptFile` for a line that is no message.
+    """
     numbers = _numbers(snapshot, file)
     lines = snapshot.lines(file)
     next(lines, None)  # the SCHEMA line
     for line in lines:
         sequence = next(numbers)
-        if said := blobs.named(line, schema.key_properties):
+        try:
+            said = blobs.named(line, schema.key_properties)
+        except BadMessage as error:
+            where = f"{snapshot.store.url}/{snapshot.keys.under(file.path)}"
+            raise CorruptFile(f"{where}: {error}") from error
+        if said is not None:
             yield sequence, said
 
 

@@ -33,14 +33,14 @@ class Done(NamedTuple):
 
 
 class Letter(NamedTuple):
-    """`again` says that it waits to be sent once more. `died` is in milliseconds since 1970."""
+    """`again` says how often it was asked for once more. `died` is in milliseconds since 1970."""
 
     destination: str
     sequence: int
     died: int
     status: int | None
     reason: str
-    again: bool
+    again: int
     event: bytes
 
 
@@ -64,12 +64,12 @@ def bury(
 
 
 def letters(
-    state: State, destination: str | None = None, again: bool | None = None, at_most: int = 1000
+    state: State, destination: str | None = None, again: bool = False, at_most: int = 1000
 ) -> list[Letter]:
     """In order of their numbers."""
     rows = state.rows(
         "SELECT destination, sequence, died, status, reason, again, event FROM dead "
-        "WHERE (?1 IS NULL OR destination = ?1) AND (?2 IS NULL OR again = ?2) "
+        "WHERE (?1 IS NULL OR destination = ?1) AND again >= ?2 "
         "ORDER BY destination, sequence LIMIT ?3",
         destination,
         again,
@@ -86,7 +86,7 @@ def _letter(*row: object) -> Letter:
         int(str(died)),
         None if status is None else int(str(status)),
         str(reason),
-        bool(again),
+        int(str(again)),
         isal_zlib.decompress(event),
     )
 
@@ -96,7 +96,8 @@ def revive(state: State, destination: str | None, sequences: Sequence[int] | Non
     chosen = "" if sequences is None else f" AND sequence IN ({','.join(map(str, sequences))})"
     with state.change(durable=True) as connection:
         return connection.execute(
-            f"UPDATE dead SET again=1 WHERE (?1 IS NULL OR destination=?1){chosen}", (destination,)
+            f"UPDATE dead SET again=again+1 WHERE (?1 IS NULL OR destination=?1){chosen}",
+            (destination,),
         ).rowcount
 
 
@@ -111,11 +112,12 @@ def forget(state: State, letter: Letter) -> None:
 
 
 def keep_dead(state: State, letter: Letter, why: Refusal) -> None:
-    """It was refused again."""
+    """It was refused again; whoever has asked for it since then is not forgotten."""
     with state.change() as connection:
         connection.execute(
-            "UPDATE dead SET again=0, status=?, reason=? WHERE destination=? AND sequence=?",
-            (why.status, why.reason, letter.destination, letter.sequence),
+            "UPDATE dead SET again = again - ?, status=?, reason=? "
+            "WHERE destination=? AND sequence=?",
+            (letter.again, why.status, why.reason, letter.destination, letter.sequence),
         )
 
 

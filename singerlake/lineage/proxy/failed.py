@@ -19,6 +19,8 @@ logger = logging.getLogger("singerlake.lineage.failed")
 NAME = "invalid.jsonl"
 FILE_BYTES = 10_000_000
 FILES = 5
+LINES = 20
+"""Of the log, in a second."""
 
 
 class FailedEventHandler(Protocol):
@@ -30,11 +32,23 @@ class FailedEventHandler(Protocol):
 
 
 class LogHandler:
-    """The reasons, never the event itself: it may hold secrets."""
+    """The reasons, never the event itself: it may hold secrets. A flood is logged in part, and
+    counted: a sender must not fill the disk."""
+
+    def __init__(self, runtime: Runtime = REAL) -> None:
+        self._runtime = runtime
+        self._second, self._lines = 0, 0
 
     def handle(self, event: bytes, problems: Sequence[Problem]) -> None:
-        reasons = "; ".join(map(str, problems))
-        logger.warning("an event of %d bytes breaks the spec: %s", len(event), reasons[:2000])
+        second = int(self._runtime.monotonic())
+        if second != self._second:
+            if self._lines > LINES:
+                logger.warning("%d more events broke the spec", self._lines - LINES)
+            self._second, self._lines = second, 0
+        self._lines += 1
+        if self._lines <= LINES:
+            reasons = "; ".join(map(str, problems))
+            logger.warning("an event of %d bytes breaks the spec: %s", len(event), reasons[:2000])
 
     def close(self) -> None:
         """Nothing is open."""

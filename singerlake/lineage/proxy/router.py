@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import msgspec
@@ -23,6 +24,8 @@ from singerlake.lineage.schema.problem import as_json
 
 ONE = "/api/v1/lineage"
 BATCH = "/api/v1/lineage/batch"
+MOST_EVENTS = 1000
+TURN = 20
 
 _batch = msgspec.json.Decoder(list[msgspec.Raw])
 
@@ -65,9 +68,13 @@ class Router:
             events = [bytes(raw) for raw in _batch.decode(body)]
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
             raise Problem(400, "BadBatch", f"expected a JSON array of events: {error}") from None
+        if len(events) > MOST_EVENTS:
+            raise Problem(413, "TooLarge", f"a batch may have {MOST_EVENTS} events")
         good: list[bytes] = []
         failed: list[dict[str, Any]] = []
         for index, event in enumerate(events):
+            if index % TURN == TURN - 1:
+                await asyncio.sleep(0)  # others have a turn
             problems = self._intake.problems(event)
             if problems:
                 reason = "; ".join(map(str, problems[:3]))

@@ -15,17 +15,22 @@ from msgspec.structs import replace
 
 from singerlake.format.keys import StreamKeys
 from singerlake.index.ingester import follow
+from singerlake.index.v0.metadata import validated
+from singerlake.index.v0.upload import entry_of
 from singerlake.lake import vacuum as vacuums
 from singerlake.lake.vacuum import VacuumOptions
+from singerlake.store import open_store
 from tests.http.wire import get as wire_get
 from tests.index.api.ground import (
     HOUR_MS,
     MANY,
     MONDAY_MS,
+    NOW,
     TAP,
     WHAT,
     Ground,
     land,
+    metadata,
     put_upload,
     served,
 )
@@ -238,6 +243,23 @@ def test_uploads_are_served_as_they_came(ground: Ground) -> None:
         assert answer.headers.get("content-encoding") == ("gzip" if id == "packed" else None)
         assert "sandbox" in answer.headers["content-security-policy"]
         assert ground.get(f"/v0/archive/files/{id}/metadata").json()["path"] == path
+
+
+def test_an_id_may_hold_anything(ground: Ground) -> None:
+    """Whoever uploads chooses the id; `http_url` leads to it."""
+    for number, id in enumerate(("a/b", "a b?c=d&e#f", "%2F", "größe", "../x")):
+        (ground.uploads / f"odd-{number}").mkdir()
+        (ground.uploads / f"odd-{number}" / "data").write_bytes(b"%d" % number)
+        url = f"{open_store(ground.uploads).url}/odd-{number}/data"
+        found = validated(metadata(id, what="odd"), NOW)
+        ground.storage.put_uploads([entry_of(url, found, 1, NOW)])
+    records = ground.files(what="odd", start=MONDAY_MS, end=MONDAY_MS)["records"]
+    assert len(records) == 5
+    for record in records:
+        path = record["http_url"].removeprefix(ground.url)
+        assert wire_get(ground.url, path).body in (b"0", b"1", b"2", b"3", b"4")
+        answer = wire_get(ground.url, path.removesuffix("data") + "metadata")
+        assert answer.json["id"] == record["metadata"]["id"]
 
 
 def test_an_upload_elsewhere_is_not_fetched(ground: Ground, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from tests.index.api.ground import (
     Ground,
     put_upload,
 )
+from tests.index.samples import entries_in, put
 
 DAY = {"start": MONDAY_MS, "end": MONDAY_MS + 24 * HOUR_MS}
 FAR = 10**60
@@ -249,6 +251,25 @@ def test_pages_of_at_most_100_only_the_last_may_be_empty(ground: Ground) -> None
     assert len(set(ids)) == 250
     wanted = ground.storage.page(Query(stream=MANY), limit=1000)
     assert ids == [entry.id for entry in wanted]
+
+
+def test_pages_hold_while_the_index_grows(ground: Ground) -> None:
+    """Stable order, keyset cursors without duplicates, correct while the follower writes."""
+    first = entries_in(TAP, "growing", 60, random.Random(3))
+    put(ground.storage, first)
+    page, seen, number = ground.files(what="growing", interval="../..", limit=7), [], 61
+    while True:
+        seen += [one["lake"]["sequence"] for one in page["records"]]
+        if page["next"] is None:
+            break
+        more = entries_in(TAP, "growing", 5, random.Random(number), first=number)
+        if number < 200:
+            put(ground.storage, more)
+        number += 5
+        page = ground.get(page["next"].removeprefix(ground.url)).json()
+    assert len(seen) == len(set(seen))
+    assert {entry.sequence for entry in first} <= set(seen)
+    assert len(seen) > len(first)
 
 
 def test_the_number_of_matches_is_on_the_first_page(ground: Ground) -> None:

@@ -59,6 +59,15 @@ def test_the_key_work_id_is_required_and_may_be_null() -> None:
         validated(given, NOW)
 
 
+def test_id_and_version_have_defaults() -> None:
+    """Id defaults to a uuid4 hex, which is the folder of the object that was uploaded."""
+    given = {name: one for name, one in metadata("x").items() if name not in ("id", "version")}
+    found = validated(given, NOW, "0123")
+    assert (found["id"], found["version"]) == ("0123", 0)
+    with pytest.raises(BadUpload, match="id"):
+        validated(given, NOW)
+
+
 def test_end_is_optional() -> None:
     given = metadata("x")
     del given["end"]

@@ -145,6 +145,21 @@ def test_what_the_tap_itself_says_in_these_fields_does_not_count(staging: bool, 
     assert live(lake.stream(TAP, STREAM).snapshot()).paths() == set(found)
 
 
+@pytest.mark.parametrize(
+    "line", [b'"singerlake_files"', b'{"singerlake_files":', b'["singerlake_files"]']
+)
+def test_a_line_that_is_no_message_is_damage(line: bytes) -> None:
+    with pytest.raises(BadMessage):
+        blob.named(line, ("id",))
+
+
+def test_a_line_that_only_python_reads_names_files_too() -> None:
+    line = blob.with_files(b'{"type":"RECORD","record":{"id":NaN}}', {"photo": path_of(1)})
+    said = blob.named(line, ("id",))
+    assert said is not None
+    assert said.paths == {"photo": path_of(1)}
+
+
 def test_a_block_of_such_lines_is_not_taken_whole() -> None:
     lake = open_on(new_store(), create=True)
     with lake.writer(TAP) as writer:

@@ -61,7 +61,7 @@ def test_too_many_that_wait_are_refused(tmp_path: Path) -> None:
     with opened(tmp_path, limits=limits) as buffer, buffer._writer._turn:
         answers: list[object] = []
         buffer.submit([b"{}"], answers.append)
-        while buffer._waiting._requests:  # until the writer has taken it
+        while buffer._waiting.count:  # until the writer has taken it
             pass
         for _ in range(5):
             buffer.submit([b"{}"], answers.append)

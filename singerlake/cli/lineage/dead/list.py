@@ -67,6 +67,6 @@ def _row(letter: Any, events: bool) -> dict[str, Any]:
         "died": _when(letter),
         "status": letter.status,
         "reason": letter.reason,
-        "again": letter.again,
+        "again": bool(letter.again),
     }
     return row | {"event": letter.event.decode("utf-8", "replace")} if events else row
