@@ -10,7 +10,7 @@ from typing import Any
 from singerlake.errors import BusyError, ConfigError, UnsupportedFormat
 from singerlake.processor.engine.base import BACKLOG, Engine
 from singerlake.processor.engine.redis import entry
-from singerlake.processor.engine.redis.connection import Connection
+from singerlake.processor.engine.redis.connection import PATIENCE, Connection
 from singerlake.processor.engine.redis.listener import RedisListener
 from singerlake.processor.engine.redis.packing import (
     as_bytes,
@@ -52,7 +52,7 @@ class RedisEngine(Engine):
         runtime: Runtime = REAL,
         patience: float | None = None,
     ) -> None:
-        self._connection = Connection(url, **({} if patience is None else {"patience": patience}))
+        self._connection = Connection(url, PATIENCE if patience is None else patience, runtime)
         super().__init__(self._connection.url, backlog, runtime)
         self.shards = shards or (CLUSTER_SHARDS if self._connection.is_cluster else 1)
         self._prefixes = [f"{{{namespace}:{number}}}:".encode() for number in range(self.shards)]
