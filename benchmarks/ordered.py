@@ -22,7 +22,9 @@ def run() -> Result:
     scale = float(os.environ.get("SINGERLAKE_BENCHMARK_SCALE", "1"))
     with ordered_work.server() as (url, client):
         bare = max(ordered_work.bare(url) for _ in range(3))
-        ratio = max(_single(url, client, scale) / ordered_work.bare(url) for _ in range(3))
+        # In turns, and the best of each: a busy moment must not fall on one of them alone.
+        rounds = [(_single(url, client, scale), ordered_work.bare(url)) for _ in range(3)]
+        ratio = max(ours for ours, _ in rounds) / max(limit for _, limit in rounds)
         works = {
             (mode, workers, keys): ordered_work.measure(
                 url, client, mode, workers, keys, max(int(EVENTS[mode] * scale), keys)
