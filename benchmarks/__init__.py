@@ -4,5 +4,17 @@ Each benchmark is one module with a docstring, whose first line is its help, and
 docs/benchmarks.md has the method and the last results, or the page that a module names as `PAGE`.
 """
 
-NAMES = ("commits", "snapshots", "feed", "landing", "replay", "spark", "load")
+NAMES = (
+    "commits",
+    "snapshots",
+    "feed",
+    "index",
+    "http",
+    "lineage",
+    "landing",
+    "lineage_landing",
+    "replay",
+    "spark",
+    "load",
+)
 """In the order in which they run."""

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A lake from nothing, in the folder that is named: land, look, replay, load, show as pages.
+# A lake from nothing, in the folder that is named: land, look, find, replay, load, show as pages.
 # Every command is shown before it runs, as a person would type it.
 set -euo pipefail
 
@@ -27,9 +27,16 @@ run "singerlake diff $tap orders"
 run "singerlake runs"
 run "singerlake check"
 
+title "Find the files of a stream, of a time or of a run"
+run "singerlake find $tap orders --from 2026-01-01 --format table"
+run "singerlake find --stream customers --latest"
+
 title "Replay it, byte for byte, into any target"
-run "tap-singerlake --config ENV > $folder/replayed.singer"
+run "TAP_SINGERLAKE_LINEAGE=lake tap-singerlake --config ENV > $folder/replayed.singer"
 run "grep -m 3 RECORD $folder/replayed.singer"
+
+title "Trace it: where a stream came from, and what was made of it"
+run "singerlake lineage show $tap orders"
 
 title "Query it"
 run "singerlake sql 'select name, sum(total) as total from orders join customers on customers.id = customer_id group by all order by all'"

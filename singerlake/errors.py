@@ -7,6 +7,7 @@
     │   ├── UnknownTap              the lake has no such tap
     │   ├── UnknownStream           the tap has no such stream
     │   ├── BadQuery                DuckDB cannot run the SQL, or it would change something
+    │   ├── BadCursor               the cursor is no page's, or of another query: begin again
     │   ├── StaleBookmark           the bookmark is of another log, or past its end
     │   ├── PermissionDenied        the store refuses these credentials
     │   └── UnsupportedFormat       written by a newer Singerlake: upgrade
@@ -16,8 +17,11 @@
     │   ├── MissingKey              a record without one of its stream's key properties
     │   ├── InvalidRecord           a record that breaks its schema, where records are validated
     │   ├── TooManyMisfits          more values than are allowed do not fit their columns' types
+    │   ├── BadUpload               the metadata of an uploaded file are missing or wrong
+    │   ├── BadNotification         a message of a queue or webhook says nothing that we understand
     │   ├── BadFile                 a file to be stored is missing, changed, or not where it may be
     │   ├── BadName                 a name of a tap, stream or pin that no path can hold
+    │   ├── BadEvent                a key, value, id or time that no engine can hold
     │   └── SchemaCollision         two schemas of one stream have the same hash
     ├── DamageError             the lake needs repair: `singerlake check`, `singerlake rebuild`
     │   ├── CorruptDocument         a manifest, catalogue, lake document or lock cannot be read
@@ -28,14 +32,19 @@
     │   ├── LockTimeout             another writer held the lock for too long
     │   ├── CommitConflict          other writers kept winning the manifest
     │   ├── Pinned                  a pin reads what would be deleted: wait, or unpin it
+    │   ├── BacklogFull             too many events wait in one key: add them later
+    │   ├── Fenced                  another processor has the key: stop, nothing of this one counts
+    │   ├── Later                   raised by a job: try this event again later, without a count
     │   └── StaleSnapshot           what a read needs was removed meanwhile: run it again
-    └── StoreError              the object store's answer
-        ├── NotFound                no object under that key
-        ├── AlreadyExists           create found an object there
-        ├── Changed                 the object is not the version that the caller read
-        ├── Unsupported             the store does not know what was asked for, such as a condition
-        └── Unavailable             no usable answer (network, throttling, time-out): retry
-            └── OutcomeUnknown      a write may or may not have been applied
+    ├── StoreError              the object store's answer
+    │   ├── NotFound                no object under that key
+    │   ├── AlreadyExists           create found an object there
+    │   ├── Changed                 the object is not the version that the caller read
+    │   ├── Unsupported             the store does not know what was asked for, such as a condition
+    │   └── Unavailable             no usable answer (network, throttling, time-out): retry
+    │       └── OutcomeUnknown      a write may or may not have been applied
+    └── ServiceError            the answer of another service: a webhook, a queue
+        └── NoAnswer                none came in time, or more than was allowed: retry
 
 A message says what was expected, what was found, where, and what to do next.
 """
@@ -69,6 +78,10 @@ class UnknownStream(ConfigError):
 
 class BadQuery(ConfigError):
     """The SQL cannot be run: DuckDB does not understand it, or it would change something."""
+
+
+class BadCursor(ConfigError):
+    """The cursor is not one that a page of this query gave."""
 
 
 class StaleBookmark(ConfigError):
@@ -107,12 +120,24 @@ class TooManyMisfits(InputError):
     """More values than are allowed do not fit the types of their columns."""
 
 
+class BadUpload(InputError):
+    """The metadata of an uploaded file are missing or wrong."""
+
+
+class BadNotification(InputError):
+    """A message of a queue or a webhook says nothing that we understand."""
+
+
 class BadFile(InputError):
     """A file to be stored is missing, changed while it was read, or lies where it may not."""
 
 
 class BadName(InputError):
     """A name of a tap, stream or pin that no path can hold."""
+
+
+class BadEvent(InputError):
+    """A key, a value, an id or a time that no engine can hold."""
 
 
 class SchemaCollision(InputError):
@@ -155,6 +180,23 @@ class Pinned(BusyError):
     """A pin reads what would be deleted: wait until it is over, or remove the pin."""
 
 
+class BacklogFull(BusyError):
+    """Too many events wait in one key: add them later."""
+
+
+class Fenced(BusyError):
+    """Another processor has the key: stop, nothing of this one counts."""
+
+
+class Later(BusyError):
+    """Raised by a job: put the event back, and try it again after so many seconds. That counts as
+    no attempt."""
+
+    def __init__(self, seconds: float = 60.0, reason: str = "") -> None:
+        super().__init__(reason or f"again in {seconds:g} s")
+        self.seconds = seconds
+
+
 class StaleSnapshot(BusyError):
     """What a read needs was merged, purged or given up since it began: run it again."""
 
@@ -185,3 +227,11 @@ class Unavailable(StoreError):
 
 class OutcomeUnknown(Unavailable):
     """The store gave no usable answer to a write, which may or may not have been applied."""
+
+
+class ServiceError(SingerlakeError):
+    """The answer of another service, such as a webhook or a queue."""
+
+
+class NoAnswer(ServiceError):
+    """No answer came in time, or more than was allowed; the request may be sent again."""

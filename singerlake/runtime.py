@@ -36,6 +36,17 @@ class Runtime:
         """Wait until somebody sets the event, at most so long; returns whether it was set."""
         return woken.wait(seconds)
 
+    def start(self, work: Callable[[], object], name: str) -> threading.Thread:
+        """Do the work in a thread of its own, which does not keep the process alive."""
+        thread = threading.Thread(target=work, name=name, daemon=True)
+        thread.start()
+        return thread
+
+    def join(self, thread: threading.Thread, seconds: float) -> bool:
+        """Wait until a thread ends, at most so long; returns whether it has."""
+        thread.join(seconds)
+        return not thread.is_alive()
+
     def map(
         self, work: Callable[[Item], Result], items: Sequence[Item], workers: int
     ) -> list[Result]:

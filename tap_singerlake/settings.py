@@ -12,6 +12,7 @@ from singer_sdk import typing as th
 from singerlake.errors import ConfigError
 from singerlake.format import times
 from singerlake.lake.extent import ALL, COMPLETE, Extent, parse_as_of
+from singerlake.plugin import lineage
 
 SETTINGS: dict[str, Any] = th.PropertiesList(
     th.Property(
@@ -119,6 +120,12 @@ SETTINGS: dict[str, Any] = th.PropertiesList(
         th.StringType,
         title="Files folder",
         description="Where `files: fetch` puts them, each once, by stream and hash.",
+    ),
+    th.Property(
+        lineage.SETTING,
+        th.StringType,
+        title="Lineage",
+        description=lineage.OF_TAP,
     ),
 ).to_dict()
 

@@ -28,6 +28,7 @@ from tap_singerlake.files import GivenBack
 from tap_singerlake.inputs import walkable
 from tap_singerlake.output import WholeLines
 from tap_singerlake.plan import Replay
+from tap_singerlake.replayed import Replayed
 from tap_singerlake.settings import Window
 
 
@@ -45,12 +46,12 @@ class LakeStream(Stream):
         self._schema = walkable(entry["schema"])
         self.primary_keys = entry.get("key_properties") or []
         self.forced_replication_method = "INCREMENTAL"
-        self._output, self._source, self._entry, self._window = output, source, entry, window
+        self._output, self._source, self.entry, self._window = output, source, entry, window
         self._files = GivenBack(source, window.back, self.logger)
+        self.replayed = Replayed()
         self._plan: tuple[Replay, Iterator[Opened]] | None = None
         self._merged = b""
-        self._emitted = ""
-        self._built = 0
+        self._emitted, self._built = "", 0
 
     def snapshot(self) -> Snapshot:
         """The lake's stream as it is now."""
@@ -68,7 +69,7 @@ class LakeStream(Stream):
             self._begin_version(file, head.partition(b"\n")[0])
             self._plan = (replay, chain([(file, chain([head], blocks))], opened))
             return
-        self._write_version(self._merged or schema_line.newest(self.name, self._entry))
+        self._write_version(self._merged or schema_line.newest(self.name, self.entry))
 
     def _sync_records(
         self, context: Any = None, *, write_messages: bool = True
@@ -78,12 +79,15 @@ class LakeStream(Stream):
         with self.get_record_counter() as counter, self.get_sync_timer():
             for file, blocks in opened:
                 back = self._files.concerns(replay.snapshot, file.schema_hash)
+                counted = 0
                 if write_messages and not back and self._passes_whole(file):
-                    counter.increment(self._pass_through(file, blocks))
+                    counter.increment(counted := self._pass_through(file, blocks))
                 else:
                     for record in self._build(file, blocks, write_messages, back):
                         counter.increment()
+                        counted += 1
                         yield record
+                self.replayed = self.replayed.with_file(replay.snapshot.log_id, file, counted)
                 if not replay.snapshot.by_listing:
                     self.stream_state.update(replay.state(file))
                     self.state_manager.is_flushed = False
@@ -113,7 +117,7 @@ class LakeStream(Stream):
             state = self.stream_state if incremental else {}
             replay = plan.replay(snapshot, self._window, state)
             if self._window.versions == "merged":
-                self._merged = schema_line.merged(snapshot, self._entry, replay.as_of)
+                self._merged = schema_line.merged(snapshot, self.entry, replay.as_of)
             chosen = replay.selection
             if replay.again:
                 self.logger.warning(

@@ -44,7 +44,7 @@ from singerlake.plugin.config import (
 from singerlake.plugin.log import make_plain
 from singerlake.plugin.signals import heed_hangup
 from singerlake.store import open_store
-from tap_singerlake import inputs, plan, settings, state_input
+from tap_singerlake import inputs, lineage, plan, settings, state_input
 from tap_singerlake.output import WholeLines
 from tap_singerlake.stream import LakeStream
 
@@ -129,6 +129,13 @@ class TapSingerlake(Tap):
                     "and the stream is read whole",
                     name,
                 )
+
+    def sync_all(self) -> None:  # type: ignore[misc]  # final, and nothing else is around a sync
+        """Replay the selected streams, and report it where lineage is on."""
+        streams = [one for one in self.streams.values() if isinstance(one, LakeStream)]
+        chosen = [one for one in streams if one.selected]
+        with lineage.traced(self, self._source, chosen):
+            super().sync_all()
 
     def _require_versions(self) -> None:
         window = settings.window(self.config)

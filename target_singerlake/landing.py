@@ -12,6 +12,7 @@ from singerlake.format import blob, message
 from singerlake.lake import Writer
 from singerlake.plugin.output import send
 from target_singerlake.held_states import HeldStates
+from target_singerlake.lineage import OnEnd
 from target_singerlake.verdict import Verdict, bookmarks
 
 PROGRESS_EVERY = 30.0
@@ -21,8 +22,15 @@ PROGRESS_EVERY = 30.0
 class Landing:
     """Wraps a writer with what a Singer target owes: STATE in order, and reports of progress."""
 
-    def __init__(self, writer: Writer, commit_interval: float, log: logging.Logger) -> None:
+    def __init__(
+        self,
+        writer: Writer,
+        commit_interval: float,
+        log: logging.Logger,
+        on_end: OnEnd | None = None,
+    ) -> None:
         self.writer = writer
+        self._on_end = on_end
         self.last_state: bytes | None = None
         """The value of the STATE message that came last, an empty one too."""
         self.covered = True
@@ -106,7 +114,11 @@ class Landing:
             self._ended = True
             held = bookmarks(self.last_state, self.writer.streams)
             outcome, reason = verdict.outcome, verdict.reason
-            self.writer.end(outcome, reason=reason, exit_code=exit_code, bookmarks=held)
+            try:
+                self.writer.end(outcome, reason=reason, exit_code=exit_code, bookmarks=held)
+            finally:
+                if self._on_end is not None:
+                    self._on_end(outcome, reason)
             why = f" ({reason})" if reason else ""
             self._log.info("Run %s: %s%s", self.writer.run_id, outcome, why)
 

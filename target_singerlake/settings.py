@@ -12,6 +12,7 @@ from singer_sdk import typing as th
 from singerlake.errors import ConfigError
 from singerlake.lake import LockTimes, WriterOptions
 from singerlake.lake.identity import new_run_id
+from singerlake.plugin import lineage
 from target_singerlake.staged import stage
 
 _OPTIONS, _TIMES = WriterOptions(), LockTimes()
@@ -126,6 +127,12 @@ SETTINGS: dict[str, Any] = th.PropertiesList(
             "For taps that never send STATE: count a run as complete whenever its input ends. A "
             "tap that died then looks complete too, unless `singerlake land` starts it."
         ),
+    ),
+    th.Property(
+        lineage.SETTING,
+        th.StringType,
+        title="Lineage",
+        description=lineage.OF_TARGET,
     ),
     th.Property(
         "validate_records",

@@ -34,7 +34,7 @@ from singerlake.plugin.config import (
 from singerlake.plugin.log import make_plain
 from singerlake.plugin.signals import heed_hangup
 from singerlake.store import open_store
-from target_singerlake import batch, run_end, settings
+from target_singerlake import batch, lineage, run_end, settings
 from target_singerlake.blocks import Endless, blocks
 from target_singerlake.landing import Landing
 from target_singerlake.mapped import Callbacks, KeptMaps, MappedIntake
@@ -88,12 +88,17 @@ class TargetSingerlake(Target):
             where = settings.destination(self.config)
             options = settings.writer_options(self.config)
             lake = open_on(open_store(where.lake_root, where.storage_options), create=True)
-            writer = lake.writer(where.tap_id, where.run_id, options)
+            traced = lineage.begin(self.config, lake, where.tap_id, self.logger)
+            on_commit = None if traced is None else traced.committed
+            writer = lake.writer(where.tap_id, where.run_id, options, on_commit)
+            if traced is not None:
+                traced.follow(writer)
             self.logger.info(
                 "Landing %s in %s (run %s)", where.tap_id, lake.store.url, where.run_id
             )
             interval = float(self.config["commit_interval_seconds"])
-            self._landing = Landing(writer, interval, self.logger)
+            on_end = None if traced is None else traced.ended
+            self._landing = Landing(writer, interval, self.logger, on_end)
         return self._landing
 
     def land(self, source: IO[Any] | None, callbacks: Callbacks) -> Counter[str]:

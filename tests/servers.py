@@ -191,6 +191,18 @@ def run_moto() -> Iterator[S3Server]:
         yield service.server
 
 
+@contextmanager
+def run_ministack(program: Path) -> Iterator[S3Server]:
+    """ministack's server, for notifications as another author understands them: its keys keep
+    their slashes, and an upload in parts is one event."""
+
+    def command(folder: Path, port: int) -> list[str]:
+        return ["env", f"BIND_HOST={HOST}", f"GATEWAY_PORT={port}", str(program)]
+
+    with _run(command, {}) as service:
+        yield service.server
+
+
 def free_ports(count: int) -> list[int]:
     """Ports that nobody listens on at this moment, all different."""
     sockets = [socket.socket() for _ in range(count)]

@@ -8,6 +8,8 @@ from pathlib import Path
 from mkdocs.exceptions import PluginError
 
 from singerlake.spark import options
+from singerlake.spark.tables import options as table_options
+from singerlake.spark.tables.columns import TABLES
 
 _GUIDE = Path(__file__).parents[1] / "spark.md"
 _NOT_FOR_USERS = {"path", "activations", "exact"}  # `load(path)`, and the package's own
@@ -16,12 +18,17 @@ _NOT_FOR_USERS = {"path", "activations", "exact"}  # `load(path)`, and the packa
 def page() -> str:
     text = _GUIDE.read_text(encoding="utf-8")
     table, columns = _section(text, "Options"), _section(text, "Metadata columns")
-    _compare("options", _first_cells(table), options._KNOWN - _NOT_FOR_USERS)
+    known = (options._KNOWN - _NOT_FOR_USERS) | {table_options.OPTION}
+    _compare("options", _first_cells(table), known)
     _compare("metadata columns", _first_cells(columns), set(options.METADATA))
+    about = {name: _section(text, f"`{name}`") for name in TABLES}
+    for name, section in about.items():
+        _compare(f"columns of {name}", _first_cells(section), set(TABLES[name].names))
+    tables = "\n\n".join(f"### `{name}`\n\n{_relinked(rows)}" for name, rows in about.items())
     return (
         "# Spark options\n\nThe tables of [the guide](../spark.md), which the build compares with "
         f"the code.\n\n## Options of a read\n\n{_relinked(table)}\n\n"
-        f"## Metadata columns\n\n{_relinked(columns)}\n"
+        f"## Metadata columns\n\n{_relinked(columns)}\n\n## Tables about the lake\n\n{tables}\n"
     )
 
 

@@ -15,6 +15,8 @@ from singerlake.cli.options import (
 from singerlake.cli.progress import progress
 from singerlake.cli.report import print_report
 from singerlake.cli.root import Root, root_arguments
+from singerlake.cli.selection import every_stream
+from singerlake.cli.trace import tracing
 from singerlake.lake import CheckReport, Level, LockTimes
 from singerlake.lake import check as run_check
 
@@ -60,10 +62,15 @@ def check(
       singerlake check ./lake --json | jq '.findings[].code'
     """
     require_tap_with_stream(tap, stream)
-    store = root.lake().store
+    lake = root.lake()
     times = replace(LockTimes(), stale_after=stale_after)
-    with progress("checking") as bar:
-        report = run_check(store, tap, stream, fix=fix, times=times, progress=bar, deep=deep)
+    with (
+        tracing(lake) as trace,
+        trace.around("check", lambda: every_stream(lake, tap, stream)) as done,
+        progress("checking") as bar,
+    ):
+        report = run_check(lake.store, tap, stream, fix=fix, times=times, progress=bar, deep=deep)
+        done(report)
     print_report(report, _is_clean(report, fix), as_json)
     context.exit(0 if _is_clean(report, fix) else 1)
 

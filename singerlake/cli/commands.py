@@ -18,15 +18,20 @@ COMMANDS = {
     "diff": "Compare two schema versions.",
     "doctor": "Find out whether a store is fit.",
     "du": "Show what each stream takes up.",
+    "events": "Show what is awaited, and what has come.",
+    "find": "Find the files of a stream, a time, a run.",
     "forget": "Forget files, and remove their bytes.",
     "get": "Get a file out of the lake.",
     "help": "Explain a command, or a topic.",
+    "index": "Find files by tap, stream, time and run.",
     "land": "Start a tap, and land what it sends.",
     "latest": "Show the newest file of a stream.",
+    "lineage": "Trace what was made of what.",
     "log": "Show what was committed, newest last.",
     "ls": "List taps and streams.",
     "pin": "Give the lake as it is now a name.",
     "pins": "List the states that have a name.",
+    "process": "Run work per stream, in commit order.",
     "project": "Publish streams as typed files.",
     "put": "Put files of any kind into the lake.",
     "rebuild": "Make all metadata again, from the files.",
@@ -37,6 +42,7 @@ COMMANDS = {
     "unpin": "Forget a state that has a name.",
     "vacuum": "Merge small files.",
     "verify": "Check a lake on many machines.",
+    "wait": "Wait until several things have arrived.",
 }
 """The first line of each command's help."""
 

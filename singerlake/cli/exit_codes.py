@@ -12,7 +12,7 @@ EXIT_CODES = {
     2: "wrong use or settings",
     3: "the lake is damaged",
     4: "somebody else is at work: try again later",
-    5: "the store or Spark does not answer",
+    5: "the store, Spark or another service does not answer",
     70: "a fault of singerlake itself, with a traceback to report",
     INTERRUPTED: "interrupted by Ctrl-C",
     PIPE_CLOSED: "whoever read the output went away, as `head` does",

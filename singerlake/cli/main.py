@@ -18,6 +18,7 @@ from singerlake.errors import (
     ConfigError,
     DamageError,
     InputError,
+    ServiceError,
     SingerlakeError,
     StoreError,
     TooManyMisfits,
@@ -30,6 +31,7 @@ CODES: tuple[tuple[type[SingerlakeError], int], ...] = (
     (DamageError, 3),
     (BusyError, 4),
     (StoreError, 5),
+    (ServiceError, 5),
 )
 _OUTPUT_FAILS = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 FAULT = 70

@@ -72,21 +72,19 @@ since_option = click.option(
 )
 
 
-def _until(
-    context: click.Context, parameter: click.Parameter, value: str | None
-) -> datetime | None:
+def _time(context: click.Context, parameter: click.Parameter, value: str | None) -> datetime | None:
     try:
         return None if value is None else times.parse_time(value)
     except (ValueError, OverflowError):
         raise click.BadParameter(f"{value!r} is no time like 2026-11-16T08:00") from None
 
 
-until_option = click.option(
-    "--until",
-    callback=_until,
-    metavar="TIME",
-    help="Hold it until then (UTC); for ever by default.",
-)
+def time_option(flag: str, meaning: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """An option whose value is a time."""
+    return click.option(flag, callback=_time, metavar="TIME", help=meaning)
+
+
+until_option = time_option("--until", "Hold it until then (UTC); for ever by default.")
 
 
 def _as_of(context: click.Context, parameter: click.Parameter, value: str | None) -> AsOf | None:

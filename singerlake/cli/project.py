@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import asdict
 from datetime import timedelta
 from typing import Any, cast
@@ -23,12 +24,14 @@ from singerlake.cli.options import Span, as_of_option, command, json_option
 from singerlake.cli.progress import progress
 from singerlake.cli.root import Root, root_arguments
 from singerlake.cli.storage_options import options_of_output
+from singerlake.cli.trace import tracing
 from singerlake.errors import UnknownStream
 from singerlake.format.record_type import Numbers
 from singerlake.format.run import OUTCOMES
 from singerlake.lake.extent import COMPLETE, AsOf, require_streams
 from singerlake.lake.replication import METHODS
 from singerlake.projection.document import Settings
+from singerlake.store import open_store
 
 FORMATS = ("parquet", "csv", "avro", "orc", "json")
 
@@ -173,6 +176,7 @@ def project(
     )
     spark = None if dry_run else spark_session("singerlake project", master, conf)
     case_sensitive = spark_settings(conf).get("spark.sql.caseSensitive", "false")
+    out_options = options_of_output(root.url, root.options, out, out_storage_options)
     given = {
         "full": full,
         "dry_run": dry_run,
@@ -182,22 +186,25 @@ def project(
         "max_misfits": 0 if failfast else max_misfits,
         "grace": timedelta(hours=grace),
         "storage_options": root.options,
-        "out_options": options_of_output(root.url, root.options, out, out_storage_options),
+        "out_options": out_options,
         "case_sensitive": case_sensitive.lower() == "true",
     }
     done: list[dict[str, Any]] = []
     failures = Failures()
-    for name in names:
-        with failures.collected(tap, name), progress(f"projecting {name} (tasks)") as bar:
-            try:
+    with tracing(root.lake(), is_wanted=not dry_run) as trace:
+        store = open_store(out, out_options)
+        for name in names:
+            with (
+                failures.collected(tap, name),
+                progress(f"projecting {name} (tasks)") as bar,
+                suppress(*([] if stream else [UnknownStream])),  # never had a record
+                trace.around("project", store, tap, name, settings) as report,
+            ):
                 result = job.project(
                     spark, root.url, out, tap, name, settings, progress=bar, **given
                 )
-            except UnknownStream:
-                if stream:
-                    raise
-                continue  # in the catalogue, and nothing was ever committed: nothing to publish
-            done.append(asdict(result))
+                done.append(asdict(result))
+                report(result)
     rows = [*done, *failures.rows]
     if as_json:
         print_json(rows)

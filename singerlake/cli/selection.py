@@ -47,6 +47,12 @@ def chosen_streams(
     return streams
 
 
+def every_stream(lake: Lake, tap: str | None, stream: str | None) -> list[tuple[str, str]]:
+    """As `chosen`, by the names of tap and stream; what a damaged catalogue hides is left out."""
+    found = chosen(lake, tap, stream)
+    return [(one.tap.tap_id, other.name) for one in found for other in one.streams]
+
+
 def _of(tap: Tap) -> Chosen:
     try:
         return Chosen(tap, tuple(tap.streams()))

@@ -12,10 +12,13 @@ import click
 
 from singerlake.cli.console import complain, plural, print_json, print_json_lines, say
 from singerlake.cli.exit_codes import POINTER
+from singerlake.cli.extra import extra_module
+from singerlake.cli.index_option import index_option
 from singerlake.cli.name import shown
 from singerlake.cli.options import json_option
 from singerlake.cli.progress import progress
 from singerlake.cli.root import Root, root_arguments
+from singerlake.cli.site_rows import found_rows
 from singerlake.cli.storage_options import options_of_output
 from singerlake.errors import ConfigError
 from singerlake.lake import Lake, clock
@@ -25,6 +28,7 @@ from singerlake.store import Store, open_store
 
 if TYPE_CHECKING:
     from singerlake.site.build import Built
+    from singerlake.site.lineage import LineageOf
     from singerlake.site.problems import Checked
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -72,6 +76,7 @@ def page_options(command: Command) -> Command:
             metavar="URL",
             help="Show the tables that `singerlake project` published there (repeatable).",
         ),
+        index_option,
     ):
         command = decorate(command)
     return command
@@ -96,6 +101,7 @@ def build(
     title: str | None,
     address: str | None,
     outputs: tuple[str, ...],
+    index: str | None,
     as_json: bool,
 ) -> None:
     """Write the pages of the lake at ROOT to a folder.
@@ -116,13 +122,13 @@ def build(
     require_ours(out)  # before a check, which may take an hour
     found = root.lake()
     checked = _checked(found, check, check_report)
-    built = _built(found, out, title, address, checked, _stores(root, outputs))
-    index = out / "index.html"
+    built = _built(found, out, title, address, checked, _stores(root, outputs), index)
+    first_page = out / "index.html"
     if as_json:
-        print_json({**asdict(built), "index": index})
+        print_json({**asdict(built), "index": first_page})
         return
     say(
-        shown(index),
+        shown(first_page),
         f": {plural(built.taps, 'tap')}, {plural(built.streams, 'stream')}, "
         f"{plural(built.pages, 'page')}, {plural(built.problems, 'problem')}"
         f"{'' if built.checked else ' (not checked)'}",
@@ -160,6 +166,7 @@ def serve(
     title: str | None,
     address: str | None,
     outputs: tuple[str, ...],
+    index: str | None,
     as_json: bool,
 ) -> None:
     """Serve the pages of the lake at ROOT.
@@ -182,7 +189,7 @@ def serve(
 
         def rebuild() -> None:
             newest = checked if check_report is None else _checked(found, False, check_report)
-            _built(found, Path(folder), title, address, newest, stores)
+            _built(found, Path(folder), title, address, newest, stores, index)
 
         rebuild()
         with Server(Path(folder), host, port, Fresh(rebuild, refresh)) as server:
@@ -213,9 +220,11 @@ def _built(
     address: str | None,
     checked: Checked | None,
     outputs: Sequence[Store],
+    index: str | None,
 ) -> Built:
     from singerlake.site.build import build as run_build
 
+    rows = None if index is None else found_rows(index, lake)
     with progress("building") as show:
         return run_build(
             lake,
@@ -224,8 +233,24 @@ def _built(
             address=address or "",
             checked=checked,
             outputs=outputs,
+            found=rows,
+            lineage=_lineage(lake, outputs),
             progress=show,
         )
+
+
+def _lineage(lake: Lake, outputs: Sequence[Store]) -> LineageOf:
+    """What the pages draw of each stream: the command hands it over."""
+    from singerlake.site.lineage import LineageFacts, Neighbour
+
+    graphs = extra_module("lineage.graph", "lineage", frozenset()).Graphs(lake, outputs)
+
+    def of(tap: str, stream: str) -> LineageFacts:
+        sides = (graphs.sources(tap, stream), graphs.consumers(tap, stream))
+        sources, consumers = (tuple(Neighbour(**asdict(one)) for one in side) for side in sides)
+        return LineageFacts(sources, consumers)
+
+    return of
 
 
 def _checked(lake: Lake, check: bool, report: Path | None) -> Checked | None:

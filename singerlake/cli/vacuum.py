@@ -25,6 +25,7 @@ from singerlake.cli.options import (
 from singerlake.cli.progress import counted, progress
 from singerlake.cli.root import Root, root_arguments
 from singerlake.cli.selection import chosen_streams
+from singerlake.cli.trace import tracing
 from singerlake.errors import UnknownStream
 from singerlake.format.keys import StreamKeys
 from singerlake.format.manifest import File
@@ -100,9 +101,12 @@ def vacuum(
     else:
         options, reports = VacuumOptions(target_bytes=target_mb * 1024**2), list[VacuumReport]()
         job = _job(lake, options, apply, here, master, conf)
-        for keys in every:
-            with failures.collected(keys.tap_id, keys.stream):
-                reports.append(job(keys))
+        with tracing(lake, apply) as trace:
+            for keys in every:
+                place = (keys.tap_id, keys.stream)
+                with failures.collected(*place), trace.around("vacuum", *place) as done:
+                    reports.append(job(keys))
+                    done(reports[-1])
         _print_reports(reports, skipped, failures, apply, as_json)
     failures.raise_first()
 

@@ -15,6 +15,8 @@ from singerlake.cli.options import (
 from singerlake.cli.progress import progress
 from singerlake.cli.report import print_report
 from singerlake.cli.root import Root, root_arguments
+from singerlake.cli.selection import every_stream
+from singerlake.cli.trace import tracing
 from singerlake.lake import LockTimes
 
 
@@ -53,11 +55,16 @@ def verify(
       singerlake verify ./lake tap-github--meltano issues
     """
     require_tap_with_stream(tap, stream)
-    store = root.lake().store
+    lake = root.lake()
     job = spark_module("verify")
     times = replace(LockTimes(), stale_after=stale_after)
     spark = spark_session("singerlake verify", master, conf)
-    with progress("verifying (tasks)") as bar:
-        report = job.verify(spark, store, tap, stream, times=times, progress=bar)
+    with (
+        tracing(lake) as trace,
+        trace.around("check", lambda: every_stream(lake, tap, stream)) as done,
+        progress("verifying (tasks)") as bar,
+    ):
+        report = job.verify(spark, lake.store, tap, stream, times=times, progress=bar)
+        done(report)
     print_report(report, report.clean, as_json)
     context.exit(0 if report.clean else 1)

@@ -2,6 +2,7 @@
 
     raw/singerlake.json
     raw/_pins/<name>.json
+    raw/_consumers/<name>.json
     raw/<tap>/catalogue.json
     raw/<tap>/_runs/log.json
     raw/<tap>/_runs/<begun>-<run id>-<writer id>.json
@@ -26,9 +27,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from singerlake.errors import BadName
-from singerlake.format import pin_keys, run_keys, times
+from singerlake.format import consumer_keys, pin_keys, run_keys, times
 from singerlake.format.blob_keys import FOLDER as FILES
 from singerlake.format.blob_keys import kind_of
+from singerlake.format.consumer_keys import ConsumerObject
 from singerlake.format.names import LONGEST_SEGMENT, ROOT, escape, tap_folder, unescape
 from singerlake.format.pin_keys import PINS, PinObject, pin
 from singerlake.format.run_keys import RunKeys, RunObject
@@ -38,6 +40,7 @@ __all__ = [
     "LONGEST_SEGMENT",
     "PINS",
     "ROOT",
+    "ConsumerObject",
     "FileName",
     "PinObject",
     "RunKeys",
@@ -192,7 +195,9 @@ class StreamObject:
     about: str = ""
 
 
-def parse(key: str) -> TapObject | RunObject | StreamObject | PinObject | None:
+def parse(
+    key: str,
+) -> TapObject | RunObject | StreamObject | PinObject | ConsumerObject | None:
     """What a key below `raw/` is; None for the lake document and for what is not ours."""
     root, *segments = key.split("/")
     try:
@@ -200,6 +205,8 @@ def parse(key: str) -> TapObject | RunObject | StreamObject | PinObject | None:
             return None
         if segments[0] == pin_keys.FOLDER:
             return pin_keys.parse(segments[1:])
+        if segments[0] == consumer_keys.FOLDER:
+            return consumer_keys.parse(segments[1:])
         tap_id = unescape(segments[0])
         if len(segments) == 2:
             return TapObject(tap_id) if segments[1] == "catalogue.json" else None

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from singerlake.format import keys as key_names
 from singerlake.format.keys import (
+    ConsumerObject,
     FileName,
     PinObject,
     RunObject,
@@ -129,6 +130,8 @@ def _sorted_out(listing: Iterable[Listed]) -> Inventory:
             inventory.catalogues.add(item.tap_id)
         elif isinstance(item, RunObject):
             _add_run(inventory.runs.setdefault(item.tap_id, RunInventory(item.tap_id)), item)
+        elif isinstance(item, ConsumerObject):
+            continue  # a consumer's own
         elif isinstance(item, PinObject):
             inventory.pins.append(item.name)
         elif isinstance(item, StreamObject):

@@ -31,7 +31,7 @@ from singerlake.store import Store, open_store
 if TYPE_CHECKING:
     from singerlake.lake.feed.feed import Feed
     from singerlake.lake.feed.follower import Follower
-    from singerlake.lake.writer import Writer
+    from singerlake.lake.writer import OnCommit, Writer
     from singerlake.lake.writer_options import WriterOptions
 
 
@@ -106,6 +106,11 @@ class Lake:
 
     store: Store
 
+    def lake_id(self) -> str:
+        """What tells this lake from every other: one request. "" without a lake document."""
+        body = registry.read_lake_document(self.store)
+        return "" if body is None else str(body["lake_id"])
+
     def taps(self) -> list[Tap]:
         """The lake's taps, by name."""
         return [self.tap(tap_id) for tap_id in registry.tap_ids(self.store)]
@@ -168,13 +173,17 @@ class Lake:
         pins.remove(self.store, name)
 
     def writer(
-        self, tap_id: str, run_id: str | None = None, options: WriterOptions | None = None
+        self,
+        tap_id: str,
+        run_id: str | None = None,
+        options: WriterOptions | None = None,
+        on_commit: OnCommit | None = None,
     ) -> Writer:
-        """A writer for one tap and one run. Raises `BadName`."""
+        """A writer for one tap and one run; `on_commit` hears of each commit. Raises `BadName`."""
         from singerlake.lake.writer import Writer  # who reads needs none of it
 
         key_names.escape(tap_id)
-        return Writer(self.store, tap_id, run_id or new_run_id(), options)
+        return Writer(self.store, tap_id, run_id or new_run_id(), options, on_commit)
 
 
 def open_lake(url: str | Path, /, *, create: bool = False, **storage_options: Any) -> Lake:

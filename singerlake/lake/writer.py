@@ -13,7 +13,7 @@ run side by side.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,13 +29,15 @@ from singerlake.format.keys import LONGEST_SEGMENT, StreamKeys, escape
 from singerlake.format.manifest import File
 from singerlake.format.message import Envelope
 from singerlake.format.origin import Origin
-from singerlake.format.run import Outcome
+from singerlake.format.run import Outcome, RunStream
 from singerlake.format.schema import Schema
 from singerlake.lake import clock, commit, registry, runs, upload
 from singerlake.lake.blobs import attaching
 from singerlake.lake.blobs.attaching import Attached, Attaching
 from singerlake.lake.blobs.staged import Blob, Staged
 from singerlake.lake.collision import require_one_schema
+from singerlake.lake.feed import event
+from singerlake.lake.feed.event import Committed
 from singerlake.lake.identity import new_writer_id
 from singerlake.lake.lane import Flush, Lane
 from singerlake.lake.pending import Pending, succeeded
@@ -46,22 +48,33 @@ from singerlake.lake.spool import CHUNK, PORTION, Compressor, OpenFile, Spool, S
 from singerlake.lake.writer_options import WriterOptions
 from singerlake.store import Store
 
+OnCommit = Callable[[Committed, Schema], None]
+"""Is told of a commit, as a feed would report it, and of its schema."""
+
 BUFFERED = 32 * 1024 * 1024
 """Raw bytes that all open files together may hold back for fuller chunks."""
 
 
 class Writer:
-    """Writes the streams of one tap in one run. Use from one thread."""
+    """Writes the streams of one tap in one run. Use from one thread.
+
+    `on_commit` is called after each commit, on a thread of the writer: it must not wait or raise.
+    """
 
     def __init__(
-        self, store: Store, tap_id: str, run_id: str, options: WriterOptions | None = None
+        self,
+        store: Store,
+        tap_id: str,
+        run_id: str,
+        options: WriterOptions | None = None,
+        on_commit: OnCommit | None = None,
     ) -> None:
         self.options = options or WriterOptions()
         self.writer_id = new_writer_id()
         self.run_id = run_id
         self.begun = clock.now()
         _require_short(run_id)
-        self._store, self._tap_id = store, tap_id
+        self._store, self._tap_id, self._on_commit = store, tap_id, on_commit
         self._lanes: dict[str, Lane] = {}
         self._unregistered: dict[str, Entry] = {}
         self._registering = 0
@@ -97,6 +110,11 @@ class Writer:
         self._refuse_after_failure()
         self._register()
         return self._attaching.attach(self._lane(stream), staged, self._registration)
+
+    @property
+    def landed(self) -> dict[str, RunStream]:
+        """What is committed of each stream whose SCHEMA came."""
+        return {name: lane.landed for name, lane in self._lanes.items()}
 
     def write(self, line: bytes, *, as_it_is: bool = False) -> Envelope | None:
         """Take one line of a tap's output.
@@ -367,7 +385,10 @@ class Writer:
                 self.options.lock,
                 require,
             )
-            lane.landed = landed.added(lane.landed, lane.head.manifest.log_id, files[0])
+            manifest = lane.head.manifest
+            lane.landed = landed.added(lane.landed, manifest.log_id, files[0])
+            if self._on_commit is not None:
+                self._on_commit(event.committed(lane.keys, manifest, files), spooled.schema)
             return files
         finally:
             spooled.discard()

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from importlib.resources import files as package_files
 from pathlib import Path
 
+from singerlake.errors import SingerlakeError
 from singerlake.lake import Lake, clock
 from singerlake.lake.parallel import Progress, Steps, in_parallel, no_progress
 from singerlake.site import folder, page, problems
 from singerlake.site.chart import Chart, chart, daily
 from singerlake.site.folder import Draft
+from singerlake.site.found import FoundRows, section
+from singerlake.site.lineage import NOTHING_KNOWN, LineageOf, drawing
 from singerlake.site.pages import Pages
 from singerlake.site.problems import Checked, Place, Problem, serious, worst_first
 from singerlake.site.properties import properties
@@ -64,19 +68,23 @@ def build(
     address: str = "",
     checked: Checked | None = None,
     outputs: Sequence[Store] = (),
+    found: FoundRows | None = None,
+    lineage: LineageOf | None = None,
     progress: Progress = no_progress,
 ) -> Built:
     """Write the site of a lake to a folder, in place of the site that is there.
 
     `address` is where readers of the pages find the lake, if not where it was opened. `outputs` are
-    where projections of its streams are published.
+    where projections of its streams are published. `found` are the rows of an index, which make a
+    page to find days and runs on. `lineage` says where a stream came from, and what was made of it.
     Raises `ConfigError` where the folder holds anything but a site.
     """
     address = address or lake.store.url
     title = title or address.rstrip("/").rpartition("/")[2] or address
     with folder.writing(out) as draft:
-        pages = Pages(title, address, clock.now())
-        built = _Making(lake, draft, pages, checked, outputs).write(progress)
+        pages = Pages(title, address, clock.now(), has_find=found is not None)
+        making = _Making(lake, draft, pages, checked, outputs, found, lineage)
+        built = making.write(progress)
         draft.write(folder.MARK, folder.mark(**asdict(built)))
     return built
 
@@ -91,9 +99,11 @@ class _Making:
         pages: Pages,
         checked: Checked | None,
         outputs: Sequence[Store],
+        found: FoundRows | None,
+        lineage: LineageOf | None,
     ) -> None:
         self._lake, self._draft, self._pages, self._checked = lake, draft, pages, checked
-        self._outputs = outputs
+        self._outputs, self._found, self._lineage = outputs, found, lineage
         self._index = SearchIndex()
         self._written = 0
         self._problems: dict[Place, list[Problem]] = defaultdict(list)
@@ -111,7 +121,9 @@ class _Making:
         for row in rows:
             totals.add(row.totals)
         self._home(rows, totals)
-        self._problems_page({(tap.tap_id, name): tap.page_of(name) for tap, name in every})
+        pages_of = {(tap.tap_id, name): tap.page_of(name) for tap, name in every}
+        self._problems_page(pages_of)
+        self._find_page(pages_of)
         self._other_files()
         return Built(
             title=self._pages.title,
@@ -129,7 +141,12 @@ class _Making:
 
     def _survey(self, tap: TapFacts, name: str) -> StreamFacts:
         facts = survey(self._lake.stream(tap.tap_id, name), tap.entries[name])
-        return replace(facts, tables=tables(self._outputs, tap.tap_id, name))
+        lineage = NOTHING_KNOWN
+        if self._lineage is not None:
+            with suppress(SingerlakeError):  # what is damaged is a problem of the stream already
+                lineage = self._lineage(tap.tap_id, name)
+        found = tables(self._outputs, tap.tap_id, name)
+        return replace(facts, tables=found, lineage=lineage)
 
     def _tap(self, tap: TapFacts, surveys: Iterator[StreamFacts], steps: Steps) -> TapRow:
         """The pages of a tap and of its streams; `surveys` gives these next."""
@@ -184,6 +201,8 @@ class _Making:
             chart=chart(facts.arrivals),
             problems=own,
             checked=self._checked,
+            lineage=drawing(facts.name, facts.lineage),
+            neighbours=(*facts.lineage.sources, *facts.lineage.consumers),
             snippets=snippets(self._pages.address, tap.tap_id, facts.name),
             before=before and (before, tap.page_of(before)),
             after=after and (after, tap.page_of(after)),
@@ -224,6 +243,17 @@ class _Making:
             pages_of=pages_of,
             checked=self._checked,
         )
+
+    def _find_page(self, pages_of: dict[tuple[str, str], str]) -> None:
+        if self._found is not None:
+            self._page(
+                "find.html",
+                page.FIND,
+                index=self._found.index,
+                days=section(self._found.days),
+                runs=section(self._found.runs),
+                pages_of=pages_of,
+            )
 
     def _all_problems(self) -> list[Problem]:
         return [problem for found in self._problems.values() for problem in found]

@@ -25,7 +25,7 @@ MARK = "singerlake-site.json"
 
 KIND = "singerlake.site"
 
-OWN = ("static", "stream", "tap")
+OWN = ("find", "static", "stream", "tap")
 """Folders of which everything is the site's: what a new site has no more is removed."""
 
 _MAKING = ".making-"

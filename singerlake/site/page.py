@@ -2,6 +2,7 @@
 
     index.html
     problems.html
+    find/index.html                 where an index gave its rows
     tap/<tap>.html, tap/<tap>~p2.html …
     stream/<tap>/<stream>.html
 
@@ -20,6 +21,7 @@ from singerlake.format import keys
 
 HOME = "index.html"
 PROBLEMS = "problems.html"
+FIND = "find/index.html"
 SEARCH_INDEX = "search-index.js"
 
 

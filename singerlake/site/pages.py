@@ -23,7 +23,9 @@ POLICY = (
 class Pages:
     """The templates, with what all pages of one site share."""
 
-    def __init__(self, title: str, address: str, built: datetime) -> None:
+    def __init__(
+        self, title: str, address: str, built: datetime, *, has_find: bool = False
+    ) -> None:
         self.title, self.address, self.built = title, address, built
         self._environment = Environment(
             loader=PackageLoader("singerlake.site"),
@@ -35,6 +37,7 @@ class Pages:
         )
         self._environment.filters.update(
             count=words.count,
+            fragment=words.fragment,
             machine=words.machine,
             moment=words.moment,
             plural=words.plural,
@@ -44,6 +47,7 @@ class Pages:
         self._environment.globals.update(
             address=address,
             built=built,
+            find_page=page.FIND if has_find else "",
             home=page.HOME,
             joined=joined,
             policy=POLICY,

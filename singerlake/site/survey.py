@@ -26,6 +26,7 @@ from singerlake.format.schema import Schema
 from singerlake.lake import Snapshot, Stream
 from singerlake.lake.arrivals import Arrivals, arrivals
 from singerlake.lake.provenance import committed_rows
+from singerlake.site.lineage import NOTHING_KNOWN, LineageFacts
 from singerlake.site.tables import TableFacts
 
 BUCKETS = 60
@@ -93,6 +94,7 @@ class StreamFacts:
     sizes: tuple[int, ...] = (0,) * len(SIZES)
     newest: tuple[File, ...] = ()
     tables: tuple[TableFacts, ...] = ()
+    lineage: LineageFacts = NOTHING_KNOWN
     problems: tuple[str, ...] = ()
 
     @property

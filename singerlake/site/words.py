@@ -6,6 +6,7 @@ import json
 import re
 from datetime import datetime, timedelta, timezone
 from typing import Any
+from urllib.parse import quote
 
 _HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
@@ -18,6 +19,11 @@ _STEPS = (
     (timedelta(hours=1), "hour", "hours"),
     (timedelta(minutes=1), "minute", "minutes"),
 )
+
+
+def fragment(text: str) -> str:
+    """A text behind the # of a link."""
+    return quote(visible(text), safe="")
 
 
 def count(number: int) -> str:

@@ -10,7 +10,7 @@ from singerlake.decode.version_union import Conflict
 from singerlake.projection import published_files
 from singerlake.spark.file_content import read_files
 from singerlake.spark.lend import lend
-from singerlake.spark.read import merge_report, read_stream, read_tap
+from singerlake.spark.read import merge_report, read_stream, read_table, read_tap
 from singerlake.spark.session import java_home, session
 from singerlake.spark.source import register
 from singerlake.spark.views import current, read_current
@@ -25,6 +25,7 @@ __all__ = [
     "read_current",
     "read_files",
     "read_stream",
+    "read_table",
     "read_tap",
     "register",
     "session",

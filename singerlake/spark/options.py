@@ -32,7 +32,7 @@ _KNOWN = frozenset(
         "path", "tap", "stream", "columns", "metadata", "since", "until", "start", "end",
         "schemaversions", "maxmisfits", "mode", "numbers", "storage_options", "maxpartitionbytes",
         "minpartitions", "casesensitive", "maxfilespertrigger", "maxbytespertrigger",
-        "activations", "exact", "pushfilters", "runs", "asof", "runoutcomes", "sequences",
+        "activations", "exact", "pushfilters", "runs", "runid", "asof", "runoutcomes", "sequences",
     }
 )  # fmt: skip
 
@@ -127,23 +127,23 @@ def parse(options: Mapping[str, str]) -> ReadOptions:
     if columns == () and not metadata:
         raise ConfigError("the option columns names none: name a column, or leave it out for all")
     return ReadOptions(
-        root=absolute(_required(given, "path", "the lake's address: .load(root)")),
-        tap=_required(given, "tap", "a tap id, as `singerlake ls` shows it"),
-        stream=_required(given, "stream", "a stream's name, as `singerlake ls` shows it"),
+        root=absolute(required(given, "path", "the lake's address: .load(root)")),
+        tap=required(given, "tap", "a tap id, as `singerlake ls` shows it"),
+        stream=required(given, "stream", "a stream's name, as `singerlake ls` shows it"),
         columns=columns,
         metadata=metadata,
-        since=_number(given, "since", 0) or 0,
-        until=_number(given, "until"),
+        since=number(given, "since", 0) or 0,
+        until=number(given, "until"),
         start=_time(given, "start"),
         end=_time(given, "end"),
         schema_versions=versions,
         max_misfits=_max_misfits(given),
         numbers=cast(Numbers, _choice(given, "numbers", ("double", "decimal", "string"))),
         case_sensitive=_choice(given, "caseSensitive", ("false", "true")) == "true",
-        max_partition_bytes=_number(given, "maxPartitionBytes", MAX_PARTITION_BYTES, 1) or 1,
-        min_partitions=_number(given, "minPartitions", 0) or 0,
-        max_files_per_trigger=_number(given, "maxFilesPerTrigger", least=1),
-        max_bytes_per_trigger=_number(given, "maxBytesPerTrigger", least=1),
+        max_partition_bytes=number(given, "maxPartitionBytes", MAX_PARTITION_BYTES, 1) or 1,
+        min_partitions=number(given, "minPartitions", 0) or 0,
+        max_files_per_trigger=number(given, "maxFilesPerTrigger", least=1),
+        max_bytes_per_trigger=number(given, "maxBytesPerTrigger", least=1),
         activations=_choice(given, "activations", ("false", "true")) == "true",
         exact=names(given.get("exact", "")),
         push_filters=_choice(given, "pushFilters", ("false", "true")) == "true",
@@ -155,9 +155,12 @@ def parse(options: Mapping[str, str]) -> ReadOptions:
 
 def _extent(given: Mapping[str, str]) -> Extent:
     runs: Any = given.get("runs", "all")
-    as_of = given.get("asof")
+    as_of, run_id = given.get("asof"), given.get("runid")
+    if run_id is not None and runs != "all":
+        raise ConfigError("the options runs and runId are given both: expected one of them")
+    runs = runs if runs in ("all", "last") else names(runs)
     return Extent(
-        runs if runs in ("all", "last") else names(runs),
+        runs if run_id is None else (run_id,),
         parse_as_of(as_of) if as_of else None,
         names(given.get("runoutcomes", "")) or COMPLETE,
     )
@@ -237,32 +240,32 @@ def _metadata(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(wanted))
 
 
-def _required(given: Mapping[str, str], name: str, what: str) -> str:
+def required(given: Mapping[str, str], name: str, what: str) -> str:
     value = given.get(name, "")
     if not value:
         raise ConfigError(f"the singerlake source needs the option {name}: {what}")
     return value
 
 
-def _number(
+def number(
     given: Mapping[str, str], name: str, default: int | None = None, least: int = 0
 ) -> int | None:
     text = given.get(name.lower())
     if text is None:
         return default
     try:
-        number = int(text)
+        found = int(text)
     except ValueError:
-        number = least - 1
-    if number < least:
+        found = least - 1
+    if found < least:
         raise ConfigError(f"the option {name} is {text!r}: expected a number from {least}")
-    return number
+    return found
 
 
 def _max_misfits(given: Mapping[str, str]) -> int | None:
     """`mode` failfast is the older word for none."""
     failfast = _choice(given, "mode", ("permissive", "failfast")) == "failfast"
-    return _number(given, "maxMisfits", 0 if failfast else None)
+    return number(given, "maxMisfits", 0 if failfast else None)
 
 
 def _time(given: Mapping[str, str], name: str) -> datetime | None:
@@ -285,9 +288,9 @@ def _choice(given: Mapping[str, str], name: str, choices: tuple[str, ...]) -> st
     return text
 
 
-def parallelism(options: ReadOptions) -> int:
+def parallelism(min_partitions: int) -> int:
     """How many partitions to make where there is data for so many.
 
     The machine that plans does not know the cluster; the helpers give `minPartitions`.
     """
-    return options.min_partitions or max(os.cpu_count() or 1, 2)
+    return min_partitions or max(os.cpu_count() or 1, 2)

@@ -24,11 +24,13 @@ from singerlake.spark.observed import MISFITS, observed
 from singerlake.spark.options import ReadOptions
 from singerlake.spark.source import register
 from singerlake.spark.stream_state import OPTION, StreamState
+from singerlake.spark.tables import options as table_options
 from singerlake.store import open_store
 
 _NAMES = {
     "schema_versions": "schemaVersions",
     "as_of": "asOf",
+    "run_id": "runId",
     "run_outcomes": "runOutcomes",
     "max_misfits": "maxMisfits",
 }
@@ -51,6 +53,7 @@ def read_stream(
     end: datetime | str | None = None,
     schema_versions: Literal["all", "latest"] | Sequence[str] = "all",
     runs: Literal["all", "last"] | Sequence[str] = "all",
+    run_id: str | None = None,
     as_of: int | datetime | str | None = None,
     max_misfits: int | None = None,
     misfits: Observation | None = None,
@@ -64,9 +67,9 @@ def read_stream(
     `columns` are the record's, all by default; naming the few that are needed is quicker.
     `metadata` adds columns about the record: True for the usual ones, or their names. `since` and
     `until` are sequence numbers, after and up to; `start` and `end` are times of extraction, from
-    and before. `runs` are all, the last complete one of the stream, or run ids; `as_of` leaves out
-    what was committed after a sequence number, a time, a pin or a run. `more` are further options
-    of the source (docs/spark.md).
+    and before. `runs` are all, the last complete one of the stream, or run ids, and `run_id` is
+    one run; `as_of` leaves out what was committed after a sequence number, a time, a pin or a run.
+    `more` are further options of the source (docs/spark.md).
 
     Values that do not fit are null. `misfits` counts them by column, when the DataFrame is used; a
     task that finds more than `max_misfits` fails (`mode` failfast: as `max_misfits` 0).
@@ -83,6 +86,7 @@ def read_stream(
         end=end,
         schema_versions=schema_versions,
         runs=runs,
+        run_id=run_id,
         as_of=as_of,
         max_misfits=max_misfits,
         mode=mode,
@@ -148,6 +152,30 @@ def read_tap(
         name: read_stream(spark, root, tap, name, storage_options=storage_options, **options)
         for name in names
     }
+
+
+def read_table(
+    spark: SparkSession,
+    root: str | Path,
+    table: Literal["commits", "files", "runs"],
+    *,
+    tap: str | None = None,
+    stream: str | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+) -> DataFrame:
+    """A table about the lake at `root`, or about one tap or stream of it: its commits, its files
+    as they were committed, or its runs (docs/spark.md)."""
+    given = {
+        "table": table,
+        "tap": tap,
+        "stream": stream,
+        "minPartitions": _parallelism(spark),
+        "storage_options": None if storage_options is None else lend(spark, storage_options),
+    }
+    texts = {name: str(value) for name, value in given.items() if value is not None}
+    table_options.parse({**texts, "path": str(root)})  # raises our own error, not one of Spark's
+    register(spark)
+    return spark.read.format("singerlake").options(**texts).load(str(root))
 
 
 def merge_report(

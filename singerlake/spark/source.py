@@ -32,6 +32,10 @@ from singerlake.spark.files import FileReader
 from singerlake.spark.options import ReadOptions
 from singerlake.spark.spark_type import from_spark, to_spark
 from singerlake.spark.table_options import is_table, keeping, kept_in, user_options
+from singerlake.spark.tables import options as table_options
+from singerlake.spark.tables.columns import TABLES, chosen
+from singerlake.spark.tables.options import TableOptions
+from singerlake.spark.tables.reader import TableReader
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -107,7 +111,7 @@ def _require_distinct(schema: spark_types.DataType, options: ReadOptions, path: 
 
 
 class SingerlakeSource(DataSource):
-    """One stream of a lake. docs/spark.md lists the options."""
+    """One stream of a lake, or a table about the lake. docs/spark.md lists the options."""
 
     def __init__(self, options: dict[str, str]) -> None:
         given = user_options(options)
@@ -133,6 +137,9 @@ class SingerlakeSource(DataSource):
         return read_options.parse(self._given)
 
     def schema(self) -> spark_types.StructType:
+        if table_options.is_asked(self._given):
+            about = TABLES[table_options.parse(self._given).table]
+            return keeping(about, self._given) if self._is_table else about
         options = self.settings()
         if self._merged is None:
             stream = take(options.store(), options.request)
@@ -187,6 +194,8 @@ class SingerlakeSource(DataSource):
 
     def reader(self, schema: spark_types.StructType) -> DataSourceReader:
         self._adopt(schema)
+        if table_options.is_asked(self._given):
+            return TableReader(*self._table(schema))
         options = self.settings()
         # Spark refuses a reader that takes filters where the session hands none over.
         kind = FilteringReader if options.push_filters else LakeReader
@@ -197,11 +206,19 @@ class SingerlakeSource(DataSource):
 
     def streamReader(self, schema: spark_types.StructType) -> DataSourceStreamReader:  # noqa: N802
         from singerlake.spark.stream_source import LakeStreamReader
+        from singerlake.spark.tables.stream import TableStreamReader
 
         self._adopt(schema)
+        if table_options.is_asked(self._given):
+            return TableStreamReader(*self._table(schema))
         options = self.settings()
         known = None if self._merged is None else frozenset(self._merged.hashes)
         return LakeStreamReader(options, self.wanted(schema, options), schema, known)
+
+    def _table(self, schema: spark_types.StructType) -> tuple[TableOptions, spark_types.StructType]:
+        """The table about the lake that is asked for, and its columns."""
+        options = table_options.parse(self._given)
+        return options, chosen(options.table, schema)
 
     def writer(self, schema: spark_types.StructType, overwrite: bool) -> DataSourceWriter:
         from singerlake.spark.task_files import write_options
@@ -234,7 +251,7 @@ class LakeReader(DataSourceReader):
             return []
         options = self._files.options
         rows = filter(self._filters.may_hold, self._stream.files(self._filters.selection))
-        parallelism = read_options.parallelism(options)
+        parallelism = read_options.parallelism(options.min_partitions)
         return plan.pack(
             rows,
             self._selection,

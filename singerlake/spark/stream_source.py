@@ -54,8 +54,8 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """
         if not options.extent.is_everything or options.sequences is not None:
             raise ConfigError(
-                "the options runs, asOf and sequences are for batch reads: a streaming query reads "
-                "every commit once. Use since, or read with spark.read"
+                "the options runs, runId, asOf and sequences are for batch reads: a streaming "
+                "query reads every commit once. Use since, or read with spark.read"
             )
         self._options, self._known = options, known
         self._files = FileReader(options, wanted, schema)
@@ -100,7 +100,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         new = self._increment(start, end)
         chosen = new.within(Selection(start=options.start, end=options.end))
         files = [file for file in new.files(chosen) if self._is_chosen(file, new.snapshot)]
-        parallelism = read_options.parallelism(options)
+        parallelism = read_options.parallelism(options.min_partitions)
         return plan.pack(
             files,
             chosen,

@@ -50,7 +50,12 @@ def keeping(schema: StructType, options: Mapping[str, str]) -> StructType:
     """The schema, with the options in its fields: any of them may be all that is read."""
     kept = {KEPT: json.dumps(options)}
     return StructType(
-        [StructField(field.name, field.dataType, field.nullable, kept) for field in schema]
+        [
+            StructField(
+                field.name, field.dataType, field.nullable, {**(field.metadata or {}), **kept}
+            )
+            for field in schema
+        ]
     )
 
 

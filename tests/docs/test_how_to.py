@@ -73,6 +73,19 @@ def test_the_queries_of_the_guide_to_sql(tmp_path: Path) -> None:
     assert (tmp_path / "issues.csv").read_text() == '"id","state"\n1,"open"\n'
 
 
+def test_what_the_guide_to_files_finds(
+    lake: Lake, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (file,) = tmp_path.rglob("*.singer.gz")
+    by_command, with_an_index = blocks("how-to/find.md", "sh")
+    found = run(by_command, lake)
+    assert found.count(f"{file}\n") == 2  # by name, and the latest
+    assert run(f"cd {tmp_path}\n{with_an_index}", lake).count(f"{file}\n") == 1
+    script = blocks("how-to/find.md", "python")[1]
+    exec(script.replace("./lake", lake.store.url), {})
+    assert capsys.readouterr().out == f"{TAP} 1 {file.relative_to(lake.store.url)}\n"
+
+
 def test_the_guide_to_files(lake: Lake, tmp_path: Path) -> None:
     around, forgotten = blocks("how-to/files.md", "sh")
     python, _ = blocks("how-to/files.md", "python")

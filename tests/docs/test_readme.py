@@ -89,9 +89,12 @@ def test_the_readme_works(tmp_path: Path, environment: dict[str, str]) -> None:
 
     look_after = section("Look after it", "console").splitlines()
     *commands, serve = (line.removeprefix("$ ").partition("#")[0].strip() for line in look_after)
-    listed, runs, differences, pinned, checked, merged = (run(command) for command in commands)
+    listed, runs, found, differences, pinned, checked, merged = (
+        run(command) for command in commands
+    )
     assert "tap-github--meltanolabs" in listed
     assert "complete" in runs
+    assert found.startswith(f"{lake}/raw/tap-github--meltanolabs/issues/")
     assert "labels" in differences
     assert "before-migration" in pinned
     assert "0 errors, 0 leftovers" in checked

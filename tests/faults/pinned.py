@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from singerlake.errors import DamageError, SingerlakeError, UnknownStream, UnknownTap
+from singerlake.errors import DamageError, NotALake, SingerlakeError, UnknownStream, UnknownTap
 from singerlake.format.keys import StreamKeys
 from singerlake.lake import pins, snapshot
 from singerlake.lake.extent import Extent, covered
@@ -44,7 +44,7 @@ def pin(store: Store, name: str, streams: Iterable[StreamKeys]) -> Pinned | None
 def _held(store: Store, keys: StreamKeys) -> list[int]:
     try:
         return _records(store, keys, Extent())
-    except (UnknownStream, UnknownTap):
+    except (NotALake, UnknownStream, UnknownTap):
         return []
 
 

@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 
+import pytest
+
+from singerlake.lake import Stream
+from singerlake.lake.feed.bookmark import Bookmark
+from singerlake.lake.feed.increment import Increment
 from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
 from singerlake.store import MemoryStore, Store
 from tests.lake.faulty_store import MANIFEST_REPLACE, Intercepting, Result
@@ -24,6 +29,26 @@ def merged_lake(*numbers: int) -> MemoryStore:
     land_each(store, numbers)
     vacuum(store, KEYS, OPTIONS)
     return store
+
+
+def overtake(patch: pytest.MonkeyPatch, store: Store, times: int) -> list[int]:
+    """Merge what was merged, and purge it, right after a reader has taken an increment; the first
+    so many times. Returns a list to which each increment adds a number."""
+    real, taken = Stream.increment, []
+
+    def increment(
+        stream: Stream, since: Bookmark | None = None, until: Bookmark | None = None
+    ) -> Increment:
+        found = real(stream, since, until)
+        taken.append(len(taken) + 1)
+        if len(taken) <= times:
+            land_each(store, range(100, 110))
+            vacuum(store, KEYS, OPTIONS)
+            purge_at_once(store)
+        return found
+
+    patch.setattr(Stream, "increment", increment)
+    return taken
 
 
 class BeforeTheCommit(Intercepting):

@@ -28,6 +28,7 @@ OURS = {
     "as_of",
     "end_time",
     "lake_root",
+    "lineage",
     "run_outcomes",
     "runs",
     "schema_versions",

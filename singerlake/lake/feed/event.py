@@ -5,13 +5,14 @@ Each carries the bookmark that a consumer stores in the same transaction as its 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Literal
 
 import msgspec
 
-from singerlake.format.manifest import File
+from singerlake.format.keys import StreamKeys
+from singerlake.format.manifest import File, Manifest
 from singerlake.format.run import Outcome, RunStream
 from singerlake.lake.feed.bookmark import Bookmark
 
@@ -50,6 +51,37 @@ class Committed(Event, frozen=True, kw_only=True, tag="committed"):
     bytes: int | None
     files: tuple[File, ...]
     continues: bool = False
+
+
+def committed(
+    keys: StreamKeys,
+    manifest: Manifest,
+    files: Sequence[File],
+    revision: int | None = None,
+    *,
+    continues: bool = False,
+) -> Committed:
+    """The event of these rows, which are of one commit and follow each other."""
+    first, last = files[0], files[-1]
+    known = last.merge is None
+    counted = known and all(file.records >= 0 for file in files)
+    hashes = dict.fromkeys(file.schema_hash for file in files)
+    versions = manifest.versions
+    return Committed(
+        tap=keys.tap_id,
+        stream=keys.stream,
+        bookmark=Bookmark(manifest.log_id, last.sequence, last.check, revision),
+        first_sequence=first.lowest_sequence,
+        last_sequence=last.sequence,
+        time=last.committed,
+        writer_id=last.writer_id if known else None,
+        run_id=last.run_id if known else None,
+        versions={each: versions[each].version for each in hashes if each in versions},
+        records=sum(file.records for file in files) if counted else None,
+        bytes=sum(file.bytes for file in files) if known else None,
+        files=tuple(files),
+        continues=continues and known,
+    )
 
 
 class Replaced(Event, frozen=True, kw_only=True, tag="replaced"):
@@ -94,6 +126,7 @@ class RunEnded(Event, frozen=True, kw_only=True, tag="run-ended"):
     begun: datetime
     ended: datetime
     streams: Mapping[str, RunStream]
+    reason: str = ""
     corrects: bool = False
 
 

@@ -220,7 +220,7 @@ class Feed:
                 named = {StreamKeys(tap, stream) for stream in row.streams}
                 if named & self._unread:
                     return
-                event = run_end.event(tap, runs.log.log_id, row)
+                event = run_end.event(tap, runs.log, row)
                 self._runs[tap] = event.bookmark
                 if not named or any(self._directory.wants(keys) for keys in named):
                     yield event

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from itertools import groupby
 from typing import cast, get_args
@@ -13,7 +13,15 @@ from singerlake.errors import MissingManifest
 from singerlake.format import revision as revisions
 from singerlake.format.manifest import File, Gap
 from singerlake.lake.feed.bookmark import LOST, Bookmark
-from singerlake.lake.feed.event import MOST_FILES, Committed, Event, Lost, Reason, Replaced
+from singerlake.lake.feed.event import (
+    MOST_FILES,
+    Committed,
+    Event,
+    Lost,
+    Reason,
+    Replaced,
+    committed,
+)
 from singerlake.lake.log import Selection
 from singerlake.lake.provenance import committed_rows
 from singerlake.lake.snapshot import Snapshot
@@ -186,31 +194,8 @@ class _Pending:
         return key == self.key and follows and not forgotten and len(self.files) < MOST_FILES
 
     def event(self, snapshot: Snapshot, read: Bookmark, continues: bool) -> Committed:
-        first, last = self.files[0], self.files[-1]
-        known = last.merge is None
-        records = sum(file.records for file in self.files)
-        counted = known and all(file.records >= 0 for file in self.files)
-        return Committed(
-            tap=snapshot.keys.tap_id,
-            stream=snapshot.keys.stream,
-            bookmark=Bookmark(read.log_id, last.sequence, last.check, read.revision),
-            first_sequence=first.lowest_sequence,
-            last_sequence=last.sequence,
-            time=last.committed,
-            writer_id=last.writer_id if known else None,
-            run_id=last.run_id if known else None,
-            versions=_versions(snapshot, self.files),
-            records=records if counted else None,
-            bytes=sum(file.bytes for file in self.files) if known else None,
-            files=tuple(self.files),
-            continues=continues and known,
-        )
-
-
-def _versions(snapshot: Snapshot, files: Iterable[File]) -> dict[str, int]:
-    known = snapshot.manifest.versions
-    hashes = dict.fromkeys(file.schema_hash for file in files)
-    return {hashed: known[hashed].version for hashed in hashes if hashed in known}
+        keys, manifest = snapshot.keys, snapshot.manifest
+        return committed(keys, manifest, self.files, read.revision, continues=continues)
 
 
 def _missing(snapshot: Snapshot, read: Bookmark, first: int, last: int) -> Iterator[Lost]:

@@ -49,17 +49,42 @@ class EndedRuns:
         )
 
 
-def event(tap: str, log_id: str, row: Row) -> RunEnded:
+def between(store: Store, tap: str, since: Bookmark | None, until: Bookmark) -> Iterator[Row]:
+    """The rows of a tap's run log behind one bookmark and up to another.
+
+    Raises `StaleBookmark` where a bookmark is not of the log as it is now, and `NotFound`.
+    """
+    keys = RunKeys(tap)
+    log = logs.read_head(store, keys).log
+    if until.log_id != log.log_id:
+        raise StaleBookmark(
+            f"{store.url}/{keys.log}: the bookmark belongs to another log ({until.log_id}, this "
+            f"one is {log.log_id}): the runs were numbered anew. Follow them from the beginning"
+        )
+    EndedRuns(store, keys, log, until, 0)  # raises StaleBookmark where its row is another
+    for row in EndedRuns(store, keys, log, since or Bookmark(log.log_id, 0), 0).rows():
+        if row.number > until.sequence:
+            return
+        yield row
+
+
+def after(log: RunLog, row: Row) -> Bookmark:
+    """Where a reader stands who has read up to this row, and the row too."""
+    return Bookmark(log.log_id, row.number, check_of(row))
+
+
+def event(tap: str, log: RunLog, row: Row) -> RunEnded:
     return RunEnded(
         tap=tap,
         stream="",
-        bookmark=Bookmark(log_id, row.number, check_of(row)),
+        bookmark=after(log, row),
         run_id=row.run_id,
         writer_id=row.writer_id,
         outcome=row.outcome,
         begun=row.begun,
         ended=row.ended,
         streams=row.streams,
+        reason=row.reason,
         corrects=row.mark is not None,
     )
 

@@ -65,6 +65,33 @@
     });
   }
 
+  // Rows that have all words which were typed, or which a link gave behind its #.
+  const filter = document.getElementById("filter");
+  if (filter) {
+    const rows = [...document.querySelectorAll("table[data-filtered] tbody tr")];
+    const texts = rows.map((row) => row.textContent.toLowerCase());
+    const status = document.getElementById("filtered");
+    const show = () => {
+      const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+      const found = texts.map((text) => words.every((word) => text.includes(word)));
+      rows.forEach((row, number) => { row.hidden = !found[number]; });
+      const count = found.filter(Boolean).length;
+      status.textContent = words.length ? `${count.toLocaleString("en")} of ${rows.length.toLocaleString("en")} rows` : "";
+    };
+    const take = () => {
+      try {
+        filter.value = decodeURIComponent(location.hash.slice(1));
+      } catch {
+        filter.value = "";  // somebody wrote the address by hand
+      }
+      show();
+    };
+    filter.parentElement.hidden = false;
+    filter.addEventListener("input", show);
+    addEventListener("hashchange", take);
+    take();
+  }
+
   for (const table of document.querySelectorAll("table[data-sortable]")) {
     const heads = [...table.tHead.rows[0].cells];
     heads.forEach((head, column) => {

@@ -1,0 +1,66 @@
+"""`new_commits`: what came in a stream since the DAG's own last success."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from airflow.sdk import Asset
+from airflow.sdk.exceptions import AirflowRuntimeError
+from airflow.sdk.execution_time.context import AssetStateStoreAccessor
+
+from singerlake.airflow import settings
+from singerlake.airflow.ranges import Range, Ranges
+from singerlake.errors import ConfigError
+from singerlake.lake import Increment
+
+KEY = "singerlake_read_by_"
+
+
+def new_commits(context: Any, asset: Asset | None = None) -> Increment:
+    """What was committed since the last run of this DAG that succeeded, or all.
+
+    `asset` is that of `commits_of`; the task's only one among its inlets by default. All tasks of a
+    run, and all their retries, get the same commits. A run that fails leaves its commits to the
+    next. Let one run of the DAG be active at a time: two would read the same.
+
+    Raises `ConfigError`, and `StaleBookmark` after a rebuild: then delete the asset's state, and
+    the DAG reads everything once more.
+    """
+    chosen = asset or _only_asset(context)
+    place = dict(chosen.extra["singerlake"])
+    ti = context["ti"]
+    state, key = AssetStateStoreAccessor(name=chosen.name), f"{KEY}{ti.dag_id}"
+    stream = settings.opened_lake(place["lake"]).stream(place["tap"], place["stream"])
+    ranges = Ranges.parse(state.get(key) or {})
+    known = ranges.of(ti.run_id)
+    if known is not None:
+        return stream.increment(known.since, known.until)
+    since = ranges.since(lambda run_id: _has_succeeded(ti, run_id))
+    increment = stream.increment(since)
+    if increment.until is not None:
+        new = ranges.add(Range(ti.run_id, since, increment.until))
+        state.set(key, msgspec.to_builtins(new))
+    return increment
+
+
+def _only_asset(context: Any) -> Asset:
+    found = [
+        one
+        for one in context["inlets"]
+        if isinstance(one, Asset) and "singerlake" in (one.extra or {})
+    ]
+    if len(found) != 1:
+        raise ConfigError(
+            "expected one asset of `commits_of` among the task's inlets, or as an argument, "
+            f"found {len(found)}"
+        )
+    return found[0]
+
+
+def _has_succeeded(ti: Any, run_id: str) -> bool:
+    """A run that was deleted has not: its commits are read again."""
+    try:
+        return str(ti.get_dagrun_state(ti.dag_id, run_id)) == "success"
+    except AirflowRuntimeError:
+        return False

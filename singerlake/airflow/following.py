@@ -1,0 +1,88 @@
+"""What is new in one stream, look by look: one ring for all commits of a look."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from singerlake.errors import Unavailable
+from singerlake.lake import Bookmark, Cursor, FeedOptions, Lake
+from singerlake.lake.feed.event import Committed, Failed
+from singerlake.lake.feed.feed import Feed
+
+MOST_EVENTS = 1000
+"""Of one look."""
+
+MOST_SECONDS = 300.0
+"""Between two tries, where something is away."""
+
+
+@dataclass(frozen=True)
+class Ring:
+    """`payload` is what an asset's event says; `bookmark` is where the watcher stands after it."""
+
+    payload: Mapping[str, Any]
+    bookmark: Bookmark
+    is_more: bool
+
+
+class Following:
+    """For one thread at a time."""
+
+    def __init__(self, feed: Feed, tap: str, stream: str) -> None:
+        self._feed, self._tap, self._stream = feed, tap, stream
+
+    @staticmethod
+    def open(
+        lake: Lake, tap: str, stream: str, place: Bookmark | None, interval: float
+    ) -> Following:
+        """From a bookmark on, or from the beginning."""
+        cursor = Cursor({} if place is None else {(tap, stream): place})
+        options = FeedOptions(interval, interval)
+        return Following(lake.feed(cursor, [tap], [stream], options=options), tap, stream)
+
+    def skip(self) -> Bookmark:
+        """Pass over what is there; returns where that ends. Raises `Unavailable`."""
+        self._take(None)
+        return self._bookmark()
+
+    def look(self) -> Ring | None:
+        """None where nothing is new. Raises `Unavailable` where nobody can know now."""
+        before = self._bookmark()
+        commits = self._take(MOST_EVENTS)
+        if not commits:
+            return None
+        after = self._bookmark()
+        records = [one.records for one in commits]
+        payload = {
+            "tap": self._tap,
+            "stream": self._stream,
+            "after": before.to_json(),
+            "until": after.to_json(),
+            "commits": len({one.last_sequence for one in commits}),
+            "records": None if None in records else sum(filter(None, records)),
+        }
+        return Ring(payload, after, len(commits) >= MOST_EVENTS)
+
+    def _take(self, most: int | None) -> list[Committed]:
+        """What came before a failure counts: the feed does not give it again."""
+        commits: list[Committed] = []
+        failure: Failed | None = None
+        for event in islice(self._feed.poll(), most):
+            if isinstance(event, Committed):
+                commits.append(event)
+            elif isinstance(event, Failed) and event.stream:
+                failure = event
+        if failure is not None and not commits:
+            raise Unavailable(f"{failure.tap}/{failure.stream}: {failure.kind}: {failure.error}")
+        return commits
+
+    def _bookmark(self) -> Bookmark:
+        return self._feed.cursor.bookmarks.get((self._tap, self._stream), Bookmark("", 0))
+
+
+def pause_after(failures: int, interval: float) -> float:
+    """Twice as long after each failure."""
+    return float(min(interval * 2 ** min(failures, 20), MOST_SECONDS))

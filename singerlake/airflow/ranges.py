@@ -1,0 +1,53 @@
+"""Which commits each run of a DAG reads: from where the last run that succeeded has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from singerlake.errors import ConfigError
+from singerlake.lake import Bookmark
+
+MOST_RUNS = 20
+"""Older runs that are cleared read what is new, as a new run does."""
+
+
+class Range(msgspec.Struct, frozen=True):
+    """What a run reads. It is kept before the run reads, so that every task of the run, and every
+    retry, reads the same."""
+
+    run_id: str
+    since: Bookmark | None
+    until: Bookmark
+
+
+class Ranges(msgspec.Struct, frozen=True):
+    """`base` is where runs end that succeeded and are known no more."""
+
+    base: Bookmark | None = None
+    runs: tuple[Range, ...] = ()
+
+    def of(self, run_id: str) -> Range | None:
+        return next((one for one in self.runs if one.run_id == run_id), None)
+
+    def since(self, has_succeeded: Callable[[str], bool]) -> Bookmark | None:
+        """Where the last run that succeeded has ended; None for the beginning."""
+        for one in reversed(self.runs):
+            if has_succeeded(one.run_id):
+                return one.until
+        return self.base
+
+    def add(self, new: Range) -> Ranges:
+        return Ranges(new.since, (*self.runs, new)[-MOST_RUNS:])
+
+    @staticmethod
+    def parse(value: object) -> Ranges:
+        """Raises `ConfigError`."""
+        try:
+            return msgspec.convert(value, Ranges)
+        except (msgspec.ValidationError, RecursionError) as error:
+            raise ConfigError(
+                f"expected what `new_commits` has kept in the asset's state, found another value "
+                f"({error}): delete it to read everything once more"
+            ) from None

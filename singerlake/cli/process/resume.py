@@ -1,0 +1,25 @@
+"""`singerlake process resume`."""
+
+from __future__ import annotations
+
+from singerlake.cli.console import print_json, say
+from singerlake.cli.name import shown
+from singerlake.cli.process.engine import engine_command, key_argument, state_as_json
+from singerlake.errors import ConfigError
+from singerlake.processor import Engine
+
+
+@engine_command
+@key_argument
+def resume(engine: Engine, key: str, as_json: bool) -> None:
+    """Have a paused key go on.
+
+    A key that stands still because its stream has a new log goes on with that log, from its
+    beginning.
+    """
+    if not engine.resume(key):
+        raise ConfigError(f"key {key!r} is not paused; `singerlake process why {key}` says more")
+    if as_json:
+        print_json(state_as_json(engine.look(key)))
+    else:
+        say("resumed ", shown(key))

@@ -1,0 +1,1 @@
+"""The lake's jobs and their runs: what each of them reports, as events."""

@@ -1,0 +1,41 @@
+"""How deep a JSON text is nested, before anything recursive touches it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+MOST = 100
+"""The validator is written in a language whose stack does not grow."""
+
+_NO_BRACKET = bytes(set(range(256)) - set(b"[]{}"))
+
+
+def is_too_deep(text: bytes) -> bool | None:
+    """None: brackets in strings are in the way, so look at what was parsed.
+
+    Every round takes away one or two levels from inside, at the speed of memory.
+    """
+    brackets = text.translate(None, _NO_BRACKET)
+    for _ in range(MOST // 2):
+        if not brackets:
+            return False
+        shorter = brackets.replace(b"{}", b"").replace(b"[]", b"")
+        if len(shorter) == len(brackets):
+            return None
+        brackets = shorter
+    return None
+
+
+def is_value_too_deep(value: dict[str, Any]) -> bool:
+    """The same of a parsed value, level by level."""
+    level: list[Any] = [value]
+    for _ in range(MOST):
+        level = [
+            child
+            for one in level
+            for child in (one.values() if isinstance(one, dict) else one)
+            if isinstance(child, dict | list)
+        ]
+        if not level:
+            return False
+    return True

@@ -1,0 +1,1 @@
+"""Traces: what connects a process at work to the emitter of its events."""

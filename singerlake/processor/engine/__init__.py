@@ -1,0 +1,1 @@
+"""Engines: where events wait, and who holds which key."""

@@ -1,0 +1,1 @@
+"""The engine on Redis or Valkey, single or Cluster."""

@@ -1,0 +1,67 @@
+-- What people do to a key: action, key, then by action.
+--   pause, reason        resume           accept (a log), id
+--   redrive, position    drop, position   -> 1 done, 0 nothing there, "leased"
+local action, key, extra = ARGV[1], ARGV[2], ARGV[3] or ''
+local state = load(key)
+
+local function go_on()
+  if state.p == 'dead' then
+    for _, field in ipairs(call('HKEYS', P .. 'dead')) do
+      if string.sub(field, 1, #key + 1) == key .. '\n' then return end
+    end
+    state.p = ''
+  end
+  if state.p == '' and state.w == '|' then state.w = '' end
+  make_ready(key, state)
+end
+
+-- Positions of a queue grow: an event that goes back to the head gets a new one with all behind it.
+local function to_head(entry)
+  if num(state.l) == 0 then state.l = text(floor_of_numbers()) end -- the key was forgotten meanwhile
+  if num(parse(entry)) > num(state.h) and num(state.h) > 0 then
+    call('LPUSH', P .. 'q:' .. key, entry)
+    local position, _, opens = parse(entry)
+    if opens and num(state.g) < num(position) then state.g = position end
+    return
+  end
+  local entries = call('LRANGE', P .. 'q:' .. key, 0, -1)
+  table.insert(entries, 1, entry)
+  call('DEL', P .. 'q:' .. key)
+  state.q = ''
+  local tails = {}
+  for _, one in ipairs(entries) do
+    local position, expires, rest = string.match(one, '^(%d+)|(%d+)|(.*)$')
+    local last = math.max(num(state.l) + 1, us)
+    state.l = text(last)
+    if string.sub(rest, 1, 1) == 'S' then state.g = text(last) end
+    call('RPUSH', P .. 'q:' .. key, text(last) .. '|' .. expires .. '|' .. rest)
+  end
+end
+
+if action == 'pause' then
+  if state.t == '' then
+    stop_waiting(key, state)
+    state.w = '|'
+  end
+  state.p = extra
+elseif action == 'resume' then
+  if state.p == '' then return 0 end
+  if string.sub(state.p, 1, 11) == 'renumbered ' then state.x = string.match(state.p, '^renumbered (%S+)') end
+  state.p = ''
+  go_on()
+else
+  local field = key .. '\n' .. extra
+  local found = call('HGET', P .. 'dead', field)
+  if not found then return 0 end
+  if action == 'redrive' then
+    if state.t ~= '' then return 'leased' end
+    local length, rest = string.match(found, '^%d+|%d+|(%d+)|(.*)$')
+    call('HDEL', P .. 'dead', field)
+    stop_waiting(key, state)
+    state.n, state.r, state.e = '', '', ''
+    to_head(string.sub(rest, tonumber(length) + 1))
+  else call('HDEL', P .. 'dead', field) end
+  go_on()
+end
+if not forget(key, state) then save(key, state) end
+return 1

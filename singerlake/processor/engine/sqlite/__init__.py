@@ -1,0 +1,1 @@
+"""The engine in a SQLite file: one machine, nothing to install."""

@@ -1,0 +1,55 @@
+"""Outages: several different keys that fail in a row are no poison."""
+
+from __future__ import annotations
+
+import threading
+
+from singerlake.runtime import Runtime
+
+FIRST_PROBE = 1.0
+LONGEST_PROBE = 30.0
+
+
+class Outage:
+    """While an outage lasts, one slot at a time tries an event, and no attempt counts."""
+
+    def __init__(self, keys: int, runtime: Runtime, stopping: threading.Event) -> None:
+        self._most, self._runtime, self._stopping = keys, runtime, stopping
+        self._failed: set[str] = set()
+        self._lock, self._probe = threading.Lock(), threading.Lock()
+        self._delay = 0.0
+
+    @property
+    def lasts(self) -> bool:
+        return self._delay > 0
+
+    def failed(self, key: str) -> bool:
+        """An event of this key failed. Whether that is a part of an outage."""
+        with self._lock:
+            self._failed.add(key)
+            if self.lasts:
+                self._delay = min(self._delay * 2, LONGEST_PROBE)
+            elif len(self._failed) >= self._most:
+                self._delay = FIRST_PROBE
+            return self.lasts
+
+    def succeeded(self) -> bool:
+        """An event was processed. Whether that ended an outage."""
+        if not self._failed:
+            return False
+        with self._lock:
+            ended, self._delay = self.lasts, 0.0
+            self._failed.clear()
+            return ended
+
+    def enter(self) -> bool:
+        """Wait until this slot may work; returns whether it is the probe, which must `leave`."""
+        while self.lasts and not self._stopping.is_set():
+            if self._probe.acquire(timeout=0.05):
+                if self.lasts and not self._runtime.wait(self._stopping, self._delay):
+                    return True
+                self._probe.release()
+        return False
+
+    def leave(self) -> None:
+        self._probe.release()

@@ -1,0 +1,1 @@
+"""Tables about the lake: what was committed, which files hold it, and which runs there were."""

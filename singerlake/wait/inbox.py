@@ -1,0 +1,92 @@
+"""The inbox: what was posted, kept before the answer, so that a wait can look for it later."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Engine, and_, delete, func, insert, select
+from sqlalchemy.exc import IntegrityError
+
+from singerlake.errors import ConfigError
+from singerlake.runtime import REAL, Runtime
+from singerlake.wait.status.database import answered
+from singerlake.wait.status.table import INBOX, NAME
+from singerlake.wait.window import Span
+
+PAGE = 500
+
+
+@dataclass(frozen=True)
+class Post:
+    """`number` is its place in the inbox, `time` that of the event, by whoever posted it."""
+
+    number: int
+    post: str
+    id: str
+    time: datetime
+    received: datetime
+    body: Any
+
+
+class Inbox:
+    """Durable: what `take` has returned is in the database."""
+
+    def __init__(self, engine: Engine, runtime: Runtime = REAL) -> None:
+        self._engine, self._runtime = engine, runtime
+
+    def take(
+        self, post: str, body: Any, id: str | None = None, time: datetime | None = None
+    ) -> bool:
+        """Keep a post; returns False for a repeat, which has the id of an earlier one.
+
+        Without an id every post is another. Raises `ConfigError` for names that are too long.
+        """
+        for what, text in (("name", post), ("id", id or "")):
+            if len(text) > NAME or (what == "name" and not text):
+                raise ConfigError(
+                    f"expected the {what} of an event of 1 to {NAME} characters, found {len(text)}"
+                )
+        now = self._runtime.now()
+        row = {
+            "post": post,
+            "id": id or self._runtime.new_id(),
+            "time": time or now,
+            "received": now,
+            "body": json.dumps(body),
+        }
+        with answered(self._engine), suppress(IntegrityError), self._engine.begin() as connection:
+            connection.execute(insert(INBOX).values(row))
+            return True
+        return False
+
+    def find(self, post: str, span: Span, after: int = 0) -> Iterator[Post]:
+        """The posts of a name in a span, in the order in which they came."""
+        which = and_(INBOX.c.post == post, INBOX.c.time >= span.start, INBOX.c.time < span.end)
+        while True:
+            query = select(INBOX).where(and_(which, INBOX.c.number > after))
+            query = query.order_by(INBOX.c.number).limit(PAGE)
+            with answered(self._engine), self._engine.connect() as connection:
+                rows = connection.execute(query).mappings().all()
+            yield from (_post(row) for row in rows)
+            if len(rows) < PAGE:
+                return
+            after = rows[-1]["number"]
+
+    def last_number(self) -> int:
+        """That of the newest post, 0 without any."""
+        with answered(self._engine), self._engine.connect() as connection:
+            return int(connection.execute(select(func.max(INBOX.c.number))).scalar() or 0)
+
+    def forget(self, before: datetime) -> int:
+        """Remove what was received before; returns how many."""
+        with answered(self._engine), self._engine.begin() as connection:
+            return connection.execute(delete(INBOX).where(INBOX.c.received < before)).rowcount
+
+
+def _post(row: Mapping[Any, Any]) -> Post:
+    return Post(**{**row, "body": json.loads(row["body"])})

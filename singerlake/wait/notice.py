@@ -1,0 +1,104 @@
+"""Notices by mail and by webhook."""
+
+from __future__ import annotations
+
+import smtplib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.message import EmailMessage
+from urllib.parse import unquote, urlsplit
+
+import msgspec
+
+from singerlake.errors import ConfigError, NoAnswer
+from singerlake.http.client import Client, checked
+from singerlake.wait.watch import Notice
+
+MAIL = "mailto:"
+SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class MailServer:
+    """Where mail goes out. `password` comes from the environment, never from a URL."""
+
+    host: str = "localhost"
+    port: int = 25
+    sender: str = "singerlake@localhost"
+    user: str = ""
+    password: str = ""
+    starttls: bool = False
+
+    @staticmethod
+    def parse(url: str, sender: str, password: str = "") -> MailServer:
+        """`smtp://[user@]host[:port]`, or `smtps://` for STARTTLS. Raises `ConfigError`."""
+        try:
+            parts = urlsplit(url)
+            host, port = parts.hostname or "", parts.port
+        except ValueError:
+            parts, host, port = urlsplit(""), "", None
+        if parts.scheme not in ("smtp", "smtps") or not host or parts.password:
+            raise ConfigError(
+                "expected a mail server such as smtp://user@mail.example.com:587, without a "
+                "password: $SINGERLAKE_SMTP_PASSWORD holds that"
+            )
+        starttls = parts.scheme == "smtps"
+        return MailServer(
+            host, port or (587 if starttls else 25), sender, unquote(parts.username or ""),
+            password, starttls,
+        )  # fmt: skip
+
+
+def require_address(address: str) -> None:
+    """Raises `ConfigError`."""
+    if not address.startswith(MAIL):
+        checked(address)
+    elif "@" not in address or any(character in address for character in "\r\n"):
+        raise ConfigError(f"expected an address such as mailto:ops@example.com, found {address!r}")
+
+
+def send(notice: Notice, address: str, server: MailServer, client: Client) -> None:
+    """Raises `NoAnswer` where it did not go out."""
+    if address.startswith(MAIL):
+        _mail(notice, address.removeprefix(MAIL), server)
+        return
+    answer = client.post(
+        address, msgspec.json.encode(as_json(notice)), {"Content-Type": "application/json"}
+    )
+    if not 200 <= answer.status < 300:
+        raise NoAnswer(f"the webhook of {notice.expectation.name!r} answered {answer.status}")
+
+
+def as_json(notice: Notice) -> Mapping[str, object]:
+    return {
+        "kind": notice.kind,
+        "expectation": notice.expectation.name,
+        "window": notice.span.name,
+        "deadline": notice.deadline,
+        "events": [one.event.title for one in notice.events],
+        "text": notice.text,
+    }
+
+
+def _mail(notice: Notice, to: str, server: MailServer) -> None:
+    message = EmailMessage()
+    # A name is whatever a tap calls itself: no header may break.
+    message["Subject"] = " ".join(f"Singerlake: {notice.text}".split())[:200]
+    message["From"], message["To"] = server.sender, to
+    lines = [notice.text, ""]
+    for one in notice.events:
+        error = f" ({type(one.error).__name__}: {one.error})" if one.error else ""
+        lines.append(f"- {one.event.title}: {one.event.subject}{error}")
+    message.set_content("\n".join(lines))
+    try:
+        with smtplib.SMTP(server.host, server.port, timeout=SECONDS) as session:
+            if server.starttls:
+                session.starttls()
+            if server.user:
+                session.login(server.user, server.password)
+            session.send_message(message)
+    except (OSError, smtplib.SMTPException) as error:
+        raise NoAnswer(
+            f"the mail server {server.host}:{server.port} did not take a notice "
+            f"({type(error).__name__})"
+        ) from None

@@ -1,0 +1,119 @@
+"""A watch: reports what did not come in time, and what came late, without anybody who waits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from singerlake.runtime import REAL, Runtime
+from singerlake.wait.expectation import Expectation
+from singerlake.wait.source.base import Source
+from singerlake.wait.status.store import StatusStore
+from singerlake.wait.waiter import Standing, Wait, Waiter
+from singerlake.wait.window import Span
+
+WINDOWS_BACK = 3
+"""So many windows that are over are looked at again, for what comes late, or was missed while
+nobody watched."""
+
+
+@dataclass(frozen=True)
+class Notice:
+    """What to report. `events` are those that are missing, or that came late."""
+
+    kind: Literal["missed", "late"]
+    expectation: Expectation
+    span: Span
+    deadline: datetime
+    events: tuple[Standing, ...]
+
+    @property
+    def text(self) -> str:
+        names = ", ".join(one.event.title for one in self.events)
+        what = "missing" if self.kind == "missed" else "late"
+        by = f"{self.deadline:%Y-%m-%d %H:%M} UTC"
+        return f"{self.expectation.name} {self.span.name}: {what} at {by}: {names}"
+
+
+class Watch:
+    """Looks at the current window of each expectation, and at a few before. For one thread.
+
+    The table remembers what was reported. `done` is called once a notice has gone out: a crash
+    before it repeats a notice of what was missed. A notice of what came late may be lost so.
+    """
+
+    def __init__(
+        self,
+        expectations: Sequence[Expectation],
+        sources: Mapping[str, Source],
+        store: StatusStore,
+        runtime: Runtime = REAL,
+    ) -> None:
+        self._expectations, self._sources = expectations, sources
+        self._store, self._runtime = store, runtime
+        self._began = runtime.now()
+        self._waiters: dict[tuple[str, str], Waiter] = {}
+
+    def look(self) -> list[Notice]:
+        """What is to be reported now."""
+        now = self._runtime.now()
+        asked = [(one, span) for one in self._expectations for span in self._spans(one, now)]
+        current = {(one.name, span.name) for one, span in asked}
+        self._waiters = {key: one for key, one in self._waiters.items() if key in current}
+        return [notice for one, span in asked for notice in self._notices(one, span, now)]
+
+    def done(self, notice: Notice) -> None:
+        """The notice has gone out: it does not come again."""
+        if notice.kind == "missed":
+            for one in notice.events:
+                self._store.miss(notice.expectation.name, one.span.name, one.event.title)
+
+    def _spans(self, expectation: Expectation, now: datetime) -> list[Span]:
+        """Windows in which the watch was asked for, the oldest first."""
+        span = expectation.window.at(now)
+        spans = [span]
+        for _ in range(WINDOWS_BACK):
+            span = expectation.window.before(span)
+            if expectation.deadline(span) < self._began and not self._is_known(expectation, span):
+                break  # it was over before anybody watched
+            spans.append(span)
+        return spans[::-1]
+
+    def _is_known(self, expectation: Expectation, span: Span) -> bool:
+        return any(
+            self._store.find(expectation.name, event.span(span.start, span.start).name, event.title)
+            for event in expectation.awaited()
+        )
+
+    def _notices(self, expectation: Expectation, span: Span, now: datetime) -> list[Notice]:
+        deadline = expectation.deadline(span)
+        before = {
+            event.title: self._store.find(
+                expectation.name, event.span(span.start, now).name, event.title
+            )
+            for event in expectation.awaited()
+        }
+        missed = {name for name, row in before.items() if row is not None and row.state == "missed"}
+        progress = self._waiter(expectation, span).look()
+        notices = []
+        fresh = tuple(one for one in progress.missing if one.event.title not in missed)
+        if now >= deadline and fresh and not progress.is_done:
+            notices.append(Notice("missed", expectation, span, deadline, fresh))
+        late = tuple(
+            one
+            for one in progress.received
+            if one.event.title in missed and one.event.late == "event"
+        )
+        if late:
+            notices.append(Notice("late", expectation, span, deadline, late))
+        return notices
+
+    def _waiter(self, expectation: Expectation, span: Span) -> Waiter:
+        """Without a deadline of its own: the watch decides when a notice counts as sent."""
+        key = (expectation.name, span.name)
+        if key not in self._waiters:
+            wait = Wait(expectation.name, expectation.awaited(), span.start, expectation.need)
+            self._waiters[key] = Waiter(wait, self._sources, self._store, self._runtime)
+        return self._waiters[key]

@@ -1,0 +1,170 @@
+"""`singerlake wait` and `singerlake events`."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import httpx
+import pytest
+
+from singerlake.lake import open_lake
+from tests.cli.lake import run, said
+from tests.lake.landing import KEYS, STREAM, TAP
+from tests.lake.running import land_run
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    store = open_lake(tmp_path / "lake", create=True).store
+    land_run(store, "first", [1, 2])
+    return tmp_path / "lake"
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/waits.db"
+
+
+def test_what_came_in_the_window_is_there_at_once(lake: Path) -> None:
+    answer = json.loads(said("wait", lake, f"{TAP}/{STREAM}", "--window", "D", "--json"))
+    (event,) = answer["events"]
+    assert answer["done"] is True
+    assert event["position"]["run_id"] == "first"
+    assert event["position"]["streams"][STREAM]["sequence"] == 1
+
+
+def test_a_commit_by_its_number(lake: Path) -> None:
+    assert "sequence 1" in said("wait", lake, f"{TAP}/{STREAM}@1")
+    assert "missing" in said(
+        "wait", lake, f"{TAP}/{STREAM}@2", "--timeout", "1s", "--every", "0.1", code=1
+    )
+
+
+def test_a_run_that_ended_before_does_not_count_and_a_new_one_does(lake: Path) -> None:
+    landing = threading.Timer(0.5, land_run, (open_lake(lake).store, "second", [3]))
+    landing.start()
+    try:
+        answer = said("wait", lake, TAP, "--json", "--every", "0.1", "--timeout", "60s")
+    finally:
+        landing.join()
+    assert json.loads(answer)["events"][0]["position"]["run_id"] == "second"
+
+
+def test_since(lake: Path) -> None:
+    said("wait", lake, TAP, "--since", "2026-01-01")
+    said("wait", lake, TAP, "--since", "9000-01-01", "--timeout", "1s", code=1)
+
+
+def test_any_and_at_least(lake: Path, database: str) -> None:
+    words = ("wait", lake, TAP, "--window", "D", "--http", "file", "--database", database)
+    said(*words, "--any")
+    said(*words, "--timeout", "1s", code=1)
+    said("events", "mark", "file", "--database", database)
+    said(*words)
+    assert run(*words, "--at-least", "3").exit_code == 2
+    assert run(*words, "--at-least", "1", "--any").exit_code == 2
+
+
+def test_a_damaged_lake_at_the_deadline(lake: Path) -> None:
+    (lake / KEYS.manifest).write_bytes(b"{")
+    said("wait", lake, f"{TAP}/{STREAM}@1", "--timeout", "1s", code=3)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["a/b/c"],
+        ["tap@7"],
+        ["tap/stream@x"],
+        ["tap--x", "--timeout", "soon"],
+        ["tap--x", "--timeout", "-1h"],
+        ["tap--x", "--window", "X"],
+        ["tap--x", "--zone", "Europe/Berlin"],
+        ["tap--x", "--window", "D", "--zone", "Nowhere"],
+        ["tap--x", "--window", "D", "--since", "2026-01-01"],
+        ["tap--x", "tap--x"],
+        [],
+    ],
+)
+def test_wrong_use(lake: Path, words: list[str]) -> None:
+    result = run("wait", lake, *words)
+    assert result.exit_code == 2, result.output
+    assert "Traceback" not in result.output
+
+
+def test_the_root_may_come_from_the_environment(lake: Path) -> None:
+    said("wait", f"{TAP}/{STREAM}", "--window", "D", SINGERLAKE_ROOT=str(lake))
+    assert run("wait", TAP, "--timeout", "1s").exit_code == 2
+
+
+def test_names_are_escaped_as_in_paths(tmp_path: Path) -> None:
+    from tests.lake.running import Running
+
+    store = open_lake(tmp_path / "odd", create=True).store
+    running = Running(store, "odd", stream="a/b", tap="tap @x")
+    running.commit([1])
+    running.end()
+    said("wait", tmp_path / "odd", "tap!20!40x/a!2Fb", "--window", "D")
+
+
+def test_events_are_marked_and_shown(database: str) -> None:
+    assert "marked" in said("events", "mark", "file", "--id", "7", "--database", database)
+    assert "repeat" in said("events", "mark", "file", "--id", "7", "--database", database)
+    assert run("events", "mark", "file", "--body", "[]", "--database", database).exit_code == 2
+    assert "nothing is awaited" in said("events", "status", "--database", database)
+
+
+def test_a_bad_database_is_named_without_its_password() -> None:
+    result = run("events", "status", "--database", "postgresql://me:s3cret@127.0.0.1:1/x")
+    assert result.exit_code == 5, result.output
+    assert "s3cret" not in result.output
+    assert run("events", "status", "--database", "nonsense").exit_code == 2
+
+
+def test_watch_reports_once_and_exits_with_1(lake: Path, tmp_path: Path, database: str) -> None:
+    path = tmp_path / "expectations.json"
+    expectation = {
+        "name": "too late",
+        "by": "1s",
+        "window": {"kind": "calendar", "frequency": "Y"},
+        "events": [
+            {"type": "lake-run", "tap": TAP, "lake": str(lake)},
+            {"type": "lake-run", "tap": "tap-never--x", "lake": str(lake)},
+        ],
+    }
+    path.write_text(json.dumps({"expectations": [expectation]}))
+    words = ("events", "watch", path, "--once", "--json", "--database", database)
+    assert json.loads(said(*words, code=1))["events"] == ["run of tap-never--x"]
+    assert said(*words) == ""
+    rows = json.loads(said("events", "status", "--json", "--database", database))["events"]
+    assert {row["name"]: row["state"] for row in rows} == {
+        f"run of {TAP}": "received",
+        "run of tap-never--x": "missed",
+    }
+
+
+@pytest.mark.slow
+def test_the_receiver_as_a_service(database: str, lake: Path) -> None:
+    """Ready line, a post that a wait finds, a graceful stop."""
+    command = [sys.executable, "-m", "singerlake.cli", "events", "serve"]
+    environment = {**os.environ, "SINGERLAKE_EVENTS_TOKEN": "s3cret"}
+    with subprocess.Popen(
+        [*command, "--listen", "127.0.0.1:0", "--database", database, "--json"],
+        stdout=subprocess.PIPE,
+        env=environment,
+        text=True,
+    ) as service:
+        assert service.stdout is not None
+        url = json.loads(service.stdout.readline())["url"]
+        assert httpx.post(f"{url}/events/file").status_code == 401
+        headers = {"Authorization": "Bearer s3cret"}
+        assert httpx.post(f"{url}/events/file", headers=headers).status_code == 201
+        service.send_signal(signal.SIGTERM)
+        assert service.wait(30) == 0
+    said("wait", lake, "--http", "file", "--window", "D", "--database", database)

@@ -1,0 +1,93 @@
+"""Waits for messages, on librdkafka's mock cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from singerlake.errors import ConfigError, Unavailable
+from singerlake.wait import KafkaEvent, Wait, Waiter, Window
+from singerlake.wait.event import Awaited
+from singerlake.wait.source.kafka import KafkaSource
+from tests.kafka import Kafka, kafka
+
+NOW = datetime.now(timezone.utc)
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[Kafka]:
+    with kafka() as running:
+        yield running
+
+
+def waiter(*events: Awaited) -> Waiter:
+    return Waiter(Wait("w", events, NOW), {"kafka": KafkaSource(seconds=5.0)})
+
+
+def event(broker: Kafka, topic: str, **more: object) -> KafkaEvent:
+    config = {"bootstrap.servers": broker.bootstrap}
+    return KafkaEvent(topic=topic, config=config, **more)  # type: ignore[arg-type]
+
+
+def test_a_message_is_found_and_stays(broker: Kafka) -> None:
+    broker.create("files", 2)
+    broker.send("files", b'{"country": "DE"}', 1)
+    waiting = waiter(event(broker, "files", match={"country": "FR"}))
+    try:
+        assert not waiting.look().is_done
+        broker.send("files", b"no JSON")
+        broker.send("files", b'{"country": "FR"}', 1)
+        (standing,) = waiting.look().standings
+        assert standing.arrival is not None
+        assert standing.arrival.position == {"topic": "files", "partition": 1, "offset": 1}
+    finally:
+        waiting.close()
+    later = waiter(event(broker, "files", match={"country": "FR"}, window=Window("Y")))
+    try:
+        assert later.look().is_done
+    finally:
+        later.close()
+
+
+def test_without_a_window_what_was_there_does_not_count(broker: Kafka) -> None:
+    broker.create("before")
+    broker.send("before", b"{}")
+    waiting = waiter(event(broker, "before"))
+    try:
+        assert not waiting.look().is_done
+        broker.send("before", b"{}")
+        assert waiting.look().is_done
+    finally:
+        waiting.close()
+
+
+def test_a_message_belongs_to_the_window_of_its_own_time(broker: Kafka) -> None:
+    broker.create("days")
+    yesterday = int((NOW - timedelta(days=1)).timestamp() * 1000)
+    broker.send("days", b"{}", time=yesterday)
+    waiting = waiter(event(broker, "days", window=Window("D")))
+    try:
+        assert not waiting.look().is_done
+        broker.send("days", b"{}", time=int(NOW.timestamp() * 1000))
+        assert waiting.look().is_done
+    finally:
+        waiting.close()
+
+
+def test_a_broker_that_is_away_is_an_error_of_its_event() -> None:
+    away = KafkaEvent(topic="t", config={"bootstrap.servers": "127.0.0.1:1"}, window=Window("D"))
+    waiting = Waiter(Wait("w", (away,), NOW), {"kafka": KafkaSource(seconds=0.5)})
+    try:
+        assert isinstance(waiting.look().standings[0].error, Unavailable)
+    finally:
+        waiting.close()
+
+
+def test_bad_settings_are_named_and_secrets_are_not() -> None:
+    odd = KafkaEvent(topic="t", config={"sasl.pasword": "s3cret"}, window=Window("D"))
+    error = waiter(odd).look().standings[0].error
+    assert isinstance(error, ConfigError)
+    assert "sasl.pasword" in str(error)
+    assert "s3cret" not in str(error)

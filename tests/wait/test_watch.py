@@ -1,0 +1,171 @@
+"""What did not come in time is reported, without anybody who waits."""
+
+from __future__ import annotations
+
+import smtplib
+from collections.abc import Iterator
+from email.message import EmailMessage
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from singerlake.errors import ConfigError, NoAnswer
+from singerlake.http.client import Client
+from singerlake.wait import HttpEvent, Need, Window
+from singerlake.wait.expectation import Expectation, read
+from singerlake.wait.inbox import Inbox
+from singerlake.wait.notice import MailServer, require_address, send
+from singerlake.wait.source.inbox import InboxSource
+from singerlake.wait.status.database import open_database
+from singerlake.wait.status.store import StatusStore
+from singerlake.wait.watch import Notice, Watch
+from tests.wait.clocks import SetClock
+
+
+class Desk:
+    def __init__(self, engine: Any) -> None:
+        self.clock = SetClock("2026-07-07T01:00")
+        self.inbox, self.store = Inbox(engine, self.clock), StatusStore(engine, self.clock)
+
+    def watch(self, *expectations: Expectation) -> Watch:
+        sources = {"http": InboxSource(self.inbox, self.clock)}
+        return Watch(expectations, sources, self.store, self.clock)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    engine = open_database(f"sqlite:///{tmp_path}/waits.db")
+    yield Desk(engine)
+    engine.dispose()
+
+
+def by_six(*names: str, **more: Any) -> Expectation:
+    events = tuple(HttpEvent(name=name, post=name, late="event") for name in names)
+    return Expectation(name="by six", window=Window("D"), by="6h", events=events, **more)
+
+
+def kinds(notices: list[Notice]) -> list[tuple[str, str, list[str]]]:
+    return [(one.kind, one.span.name, [s.event.title for s in one.events]) for one in notices]
+
+
+def test_what_is_missing_at_its_deadline_is_reported_once(desk: Desk) -> None:
+    watch = desk.watch(by_six("A", "B"))
+    desk.inbox.take("A", {})
+    assert watch.look() == []
+    desk.clock.set("2026-07-07T06:00")
+    (notice,) = watch.look()
+    assert kinds([notice]) == [("missed", "2026-07-07", ["B"])]
+    assert kinds(watch.look()) == [("missed", "2026-07-07", ["B"])]  # it has not gone out yet
+    watch.done(notice)
+    assert watch.look() == []
+    assert desk.watch(by_six("A", "B")).look() == []  # nor after a restart
+    desk.inbox.take("B", {})
+    assert kinds(watch.look()) == [("late", "2026-07-07", ["B"])]
+    assert watch.look() == []
+
+
+def test_every_window_counts_anew(desk: Desk) -> None:
+    watch = desk.watch(by_six("A"))
+    for day in ("07", "08", "09"):
+        desk.clock.set(f"2026-07-{day}T06:30")
+        (notice,) = watch.look()
+        assert notice.span.name == f"2026-07-{day}"
+        watch.done(notice)
+
+
+def test_a_window_that_passed_while_nobody_watched_is_reported(desk: Desk) -> None:
+    desk.watch(by_six("A")).look()
+    desk.clock.set("2026-07-08T01:00")
+    assert kinds(desk.watch(by_six("A")).look()) == [("missed", "2026-07-07", ["A"])]
+
+
+def test_windows_before_the_first_watch_are_not(desk: Desk) -> None:
+    desk.clock.set("2026-07-07T05:00")
+    assert desk.watch(by_six("A")).look() == []
+    assert all(row.window == "2026-07-07" for row in desk.store.rows())
+
+
+def test_enough_is_enough(desk: Desk) -> None:
+    watch = desk.watch(by_six("A", "B", need=Need(missing_at_most=1)))
+    desk.inbox.take("A", {})
+    desk.clock.set("2026-07-07T06:00")
+    assert watch.look() == []
+
+
+def test_a_file_of_expectations(tmp_path: Path) -> None:
+    path = tmp_path / "expectations.json"
+    path.write_text(
+        '{"expectations": [{"name": "orders", "by": "6h",'
+        ' "window": {"kind": "calendar", "frequency": "D", "zone": "Europe/Berlin"},'
+        ' "events": [{"type": "lake-run", "tap": "tap-a--b", "streams": ["orders"]}]}]}'
+    )
+    (found,) = read(path)
+    assert found.awaited()[0].window == Window("D", "Europe/Berlin")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        '{"expectations": []}',
+        '{"expectations": [{"name": "x", "by": "-6h", "window": {"kind": "calendar",'
+        ' "frequency": "D"}, "events": [{"type": "http", "post": "a"}]}]}',
+        '{"expectations": [{"name": "x", "by": "6h", "window": {"kind": "calendar",'
+        ' "frequency": "D"}, "events": []}]}',
+        '{"expectations": [{"name": "x", "bye": "6h"}]}',
+    ],
+)
+def test_bad_files_are_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "expectations.json"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match="expected"):
+        read(path)
+
+
+@pytest.mark.parametrize("address", ["mailto:", "mailto:a\nb@c", "ftp://x", "ops@example.com"])
+def test_bad_addresses_are_refused(address: str) -> None:
+    with pytest.raises(ConfigError, match="expected"):
+        require_address(address)
+
+
+def test_a_mail_has_the_missing_events(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a stand-in for smtplib's session: no mail server comes as a package that we use."""
+    sent: list[EmailMessage] = []
+
+    class Session:
+        def __init__(self, host: str, port: int, timeout: float) -> None:
+            assert (host, port) == ("mail.example.com", 2525)
+
+        def __enter__(self) -> Session:
+            return self
+
+        def __exit__(self, *_: object) -> None: ...
+
+        def send_message(self, message: EmailMessage) -> None:
+            sent.append(message)
+
+    monkeypatch.setattr(smtplib, "SMTP", Session)
+    watch = desk.watch(by_six("evil\r\nBcc: all@example.com"))
+    desk.clock.set("2026-07-07T06:00")
+    (notice,) = watch.look()
+    server = MailServer.parse("smtp://mail.example.com:2525", "lake@example.com")
+    send(notice, "mailto:ops@example.com", server, Client())
+    (message,) = sent
+    assert message["To"] == "ops@example.com"
+    assert message["Bcc"] is None
+    assert "evil" in message["Subject"]
+    with pytest.raises(ConfigError, match="without a"):
+        MailServer.parse("smtp://user:pass@host", "a@b")
+
+
+def test_what_cannot_go_out_says_so(desk: Desk) -> None:
+    watch = desk.watch(by_six("A"))
+    desk.clock.set("2026-07-07T06:00")
+    (notice,) = watch.look()
+    server = MailServer.parse("smtp://127.0.0.1:1", "lake@example.com")
+    with pytest.raises(NoAnswer, match="mail server"):
+        send(notice, "mailto:ops@example.com", server, Client())
+    with pytest.raises(NoAnswer, match="no answer"):
+        send(notice, "http://127.0.0.1:1/hook", server, Client())
