@@ -1,6 +1,6 @@
 """An index of 10^6 files: its questions, size, ingest and rebuild, beside other designs.
 
-SINGERLAKE_INDEX_ENTRIES=10000000 asks for 10^7. The peers are a row for each day that a file touches,
+SINGERLAKE_INDEX_ENTRIES=10000000 asks for 10^7. The peers are a row for each day that a file has,
 as the datalake has it, and DuckDB; they are measured up to 10^6.
 """
 
