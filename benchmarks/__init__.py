@@ -10,6 +10,7 @@ NAMES = (
     "feed",
     "index",
     "http",
+    "ordered",
     "lineage",
     "landing",
     "lineage_landing",

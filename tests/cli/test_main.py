@@ -22,7 +22,7 @@ from tests.target.driving import environment
 TOP = click.Context(main, info_name="singerlake")
 COMMANDS = main.list_commands(TOP)
 WITHOUT_JSON = {
-    *("completion", "events", "get", "help", "index", "land", "lineage", "lineage dead", "process"),
+    *("completion", "events", "help", "index", "land", "lineage", "lineage dead", "process"),
     *("process dead", "process run", "site"),
 }
 """Groups, and what prints for people or programs of its own."""
@@ -74,7 +74,7 @@ def test_the_help_says_what_changes_something_only_if_asked_to() -> None:
     for name in COMMANDS:
         assert ("--apply " in said(name, "--help")) == (name in ("forget", "rebuild", "vacuum"))
     shown = " ".join(said("--help").split())
-    assert "`rebuild` and `vacuum` only tell what they would do, until they are given --ap" in shown
+    assert "`rebuild`, `vacuum` and `forget` only tell what they would do, until they" in shown
 
 
 def test_the_list_of_commands_tells_each_in_a_whole_sentence() -> None:

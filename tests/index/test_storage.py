@@ -17,7 +17,7 @@ from singerlake.index.storage.base import EndedRun, Holder, Lack, Storage
 from singerlake.index.storage.row import upload_sequence
 from singerlake.index.summary import tally
 from singerlake.lake.feed.bookmark import Bookmark
-from tests.index.samples import HASH, LAKE, LOG, STREAMS, entries_in, fill, put, queries
+from tests.index.samples import DAY, HASH, LAKE, LOG, STREAMS, entries_in, fill, put, queries
 
 BYS = ("day", "run", "stream")
 
@@ -70,6 +70,22 @@ def test_the_latest_of_a_stream(storage: Storage) -> None:
         assert storage.latest(tap, stream, since=newest[0]) == found
         assert storage.latest(tap, stream, since=newest[0] + 1) is None
     assert storage.latest("tap-a--x", "nothing") is None
+
+
+def test_absurd_questions_have_answers(storage: Storage) -> None:
+    entries = fill(storage, 14, 10)
+    numbers = (0, -1, 2**63 - 1, 2**63, -(2**63), -(2**63) - 1, 10**40, -(10**40))
+    for number in numbers[-2:] if "dynamodb" in storage.url else numbers:
+        for name in ("start", "end", "version", "min_size", "max_size"):
+            query = Query(stream="orders", **{name: number})
+            assert storage.page(query, limit=1000) == answer(query, entries), query
+            assert storage.count(query) == len(answer(query, entries)), query
+        found = storage.latest("tap-a--x", "orders", since=number)
+        assert (found is None) == (number > 10**15)
+    for name in ("tap", "stream", "run_id", "tap_pattern", "stream_pattern"):
+        for text in ("", "\0", "\ud800", "[", "*" * 200, "x" * 10_000, "'; --", "%s", ":scope"):
+            query = Query(start=0, end=DAY, **{name: text})
+            assert storage.page(query, limit=1000) == answer(query, entries), query
 
 
 def test_a_stream_in_the_order_of_its_log(storage: Storage) -> None:
