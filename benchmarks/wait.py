@@ -17,7 +17,7 @@ from datetime import datetime, timezone
 from benchmarks.result import Cell, Goal, Result, Table
 from benchmarks.stores import Metered
 from singerlake.airflow import settings
-from singerlake.airflow.sources import Sources
+from singerlake.airflow.waiting.sources import Sources
 from singerlake.format.keys import StreamKeys
 from singerlake.lake import open_on
 from singerlake.store import MemoryStore

@@ -11,7 +11,7 @@ from typing import TypeVar
 from sqlalchemy import Engine
 
 from singerlake.airflow import settings
-from singerlake.airflow.outcome import wait_name
+from singerlake.airflow.waiting.outcome import wait_name
 from singerlake.errors import Unavailable
 from singerlake.wait.inbox import Inbox
 from singerlake.wait.status.database import open_database

@@ -32,4 +32,4 @@ def test_airflow_finds_the_provider_and_the_plugin() -> None:
     )
     assert provider.load()()["package-name"] == "singerlake"
     plugins = {one.value for one in entry_points(group="airflow.plugins")}
-    assert "singerlake.airflow.plugin:SingerlakePlugin" in plugins
+    assert "singerlake.airflow.tab.plugin:SingerlakePlugin" in plugins

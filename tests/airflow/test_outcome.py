@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from singerlake.airflow import outcome, page
+from singerlake.airflow.tab import page
+from singerlake.airflow.waiting import outcome
 from singerlake.errors import ConfigError, Unavailable
 from singerlake.lake import Bookmark
 from singerlake.wait import HttpEvent, LakeCommit, Wait, Waiter, Window

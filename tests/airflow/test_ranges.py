@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from singerlake.airflow.ranges import MOST_RUNS, Range, Ranges
+from singerlake.airflow.commits.ranges import MOST_RUNS, Range, Ranges
 from singerlake.errors import ConfigError
 from singerlake.lake import Bookmark
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from singerlake.airflow import table
-from singerlake.airflow.outcome import wait_name
+from singerlake.airflow.waiting.outcome import wait_name
 from singerlake.errors import Unavailable
 from singerlake.wait import HttpEvent
 from singerlake.wait.event import ALWAYS

@@ -9,7 +9,7 @@ from airflow.sdk.exceptions import AirflowRuntimeError
 from airflow.sdk.execution_time.context import AssetStateStoreAccessor
 
 from singerlake.airflow import settings
-from singerlake.airflow.ranges import Range, Ranges
+from singerlake.airflow.commits.ranges import Range, Ranges
 from singerlake.errors import ConfigError
 from singerlake.lake import Increment
 

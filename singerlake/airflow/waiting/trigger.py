@@ -14,8 +14,9 @@ from airflow.triggers.base import (
     TriggerEvent,
 )
 
-from singerlake.airflow import outcome, table
-from singerlake.airflow.sources import shared
+from singerlake.airflow import table
+from singerlake.airflow.waiting import outcome
+from singerlake.airflow.waiting.sources import shared
 from singerlake.errors import ConfigError, SingerlakeError
 from singerlake.runtime import REAL
 from singerlake.wait.status.mirror import Mirror
