@@ -104,6 +104,13 @@ def test_the_error_names_what_is_missing_and_why() -> None:
     assert outcome.complaint(found, "c", wait.deadline).endswith("UTC: c")
 
 
+def test_what_did_not_come_is_given_up_when_enough_is_there() -> None:
+    found = progress(declared(A, B, C, need={"at_least": 2}), "a", "b")
+    assert [one.state for one in found.standings] == ["received", "received", "waiting"]
+    ended = outcome.given_up(found.standings)
+    assert [one.state for one in ended] == ["received", "received", "missed"]
+
+
 def test_names_of_waits_fit_and_differ() -> None:
     run = outcome.wait_name("dag", "manual__2026-03-03T06:00:00+00:00")
     assert run == "dag/manual__2026-03-03T06:00:00+00:00"
