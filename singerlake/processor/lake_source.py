@@ -184,7 +184,7 @@ class LakeSource:
             else:
                 _report(event)
             last = event.bookmark
-            if len(items) >= AT_ONCE:
+            if len(items) >= min(AT_ONCE, max(1, self._engine.backlog // 2)):
                 if not self._move(key, last, items, before):
                     return False
                 items, before = [], last

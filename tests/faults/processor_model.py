@@ -95,7 +95,7 @@ class ProcessorModel:
             return
         self._server.thaw(state.server)
         self._server.run(
-            "add", P, KEY, "producer", state.added + 1, "", 0, 0, f"S||\nj{state.added}"
+            "add", P, KEY, "producer", state.added + 1, "", 0, 99, f"S||\nj{state.added}"
         )
         after = replace(state, server=self._server.freeze())
         positions = tuple(sorted({*state.all_positions, *self._queue()}))

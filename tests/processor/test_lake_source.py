@@ -153,7 +153,7 @@ def test_a_full_backlog_holds_the_feed_back(ground: Ground) -> None:
     processor = Processor(engine, job, source=ground.source(), batch=1, grace=30)
     with running(processor):
         ground.has(*range(1, 13))
-    assert max(waiting) <= 12
+    assert max(waiting) <= 5
 
 
 def test_vacuum_and_purge_change_nothing(ground: Ground) -> None:

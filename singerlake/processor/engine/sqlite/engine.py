@@ -117,7 +117,8 @@ class SqliteEngine(Looking, Engine):
             place = str(found[0]) if found else ""
             if place == after or place != before:
                 return place
-            if items and step.length(key, self.backlog) >= self.backlog:
+            waiting = step.length(key, self.backlog + 1) if items else 0
+            if waiting + len(items) > self.backlog:
                 return None
             step.database.execute(
                 "INSERT OR REPLACE INTO places VALUES (?, ?, ?)", (name, key, after)
