@@ -132,6 +132,9 @@ class LakeSource:
         except SingerlakeError as error:
             logger.warning("the lake cannot be polled now: %s", error)
             self._feed = None
+        except Exception:  # whatever it is, the next poll comes: a dead letter would end them all
+            logger.exception("the lake cannot be polled: please report this")
+            self._feed = None
         raise Later(self._options.poll_seconds)
 
     def _save(self) -> None:

@@ -44,6 +44,7 @@ local function hand(key, state)
   end
   if #entries == 0 then return nil, 0 end
   if state.z == '' and num(state.g) <= num(state.h) then return nil end
+  if state.q ~= '' and num(parse(entries[1])) > num(state.q) then state.q = '' end -- past the crash
   local starts = state.z ~= client and 1 or 0
   local position, progress = string.match(state.r, '^(%d+)|(.*)$')
   if position ~= parse(entries[1]) then state.r, progress = '', '' end
