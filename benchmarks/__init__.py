@@ -17,5 +17,6 @@ NAMES = (
     "replay",
     "spark",
     "load",
+    "wait",
 )
 """In the order in which they run."""

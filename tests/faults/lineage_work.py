@@ -11,9 +11,10 @@ import sqlite3
 import sys
 from pathlib import Path
 
-from singerlake.lineage.buffer import Buffer, Limits, database
-from singerlake.lineage.buffer.dead import Done, Refusal
-from singerlake.lineage.buffer.state import State
+from singerlake.lineage.buffer import Buffer, Limits
+from singerlake.lineage.buffer.disk import database
+from singerlake.lineage.buffer.disk.dead import Done, Refusal
+from singerlake.lineage.buffer.disk.state import State
 
 DESTINATION = "backend"
 ROUNDS = 6

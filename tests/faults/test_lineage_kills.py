@@ -20,7 +20,7 @@ from tests.lineage.samples import numbered, sender_and_number
 
 MODULE = "tests/faults/test_lineage_kills.py"
 SENDERS = 6
-OPTIONS = ("--partition-bytes", "60000", "--failed", "log")
+OPTIONS = ("--partition-bytes", "60000", "--failed", "log", "--send-seconds", "0.3")
 
 
 class Sender:
@@ -89,13 +89,18 @@ def violations(senders: list[Sender], taken: list[bytes]) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("order", ["global", "run"])
 def test_kills_under_load_lose_nothing(order: str, tmp_path: Path) -> None:
-    kills = scaled(2, 100 if order == "global" else 30)
+    """The backend refuses, hangs, resets, answers 429, 500 and 503, and loses answers."""
+    kills = scaled(4, 100 if order == "global" else 30)
     line = Line("Lineage proxy", f"kill -9 under load, order {order}", MODULE)
     chance, senders = random.Random(order), [Sender(n, 1) for n in range(SENDERS)]
     folder = tmp_path / "buffer"
     with backend(moody(7)) as target:
-        for _ in range(kills):
+        for number in range(kills):
+            if number % 4 == 1:
+                target.refuse()
             life(folder, target, senders, chance.uniform(0.05, 1.0), order)
+            if number % 4 == 1:
+                target.listen()
         target.manner = takes
         process = Process(folder, [target.url], *OPTIONS, "--order", order)
         acknowledged = sum(len(sender.acknowledged) for sender in senders)

@@ -80,7 +80,7 @@ def test_no_acknowledged_event_is_lost_by_a_power_cut(tmp_path: Path) -> None:
     line = Line("Power cuts", "the buffer of the lineage proxy", MODULE)
     trace = work(tmp_path)
     assert any(isinstance(step, Name) and not step.target for step in trace.steps)  # collected
-    images, problems = examined(trace, tmp_path / "image", *scaled((6, 1), (10_000, 3)))
+    images, problems = examined(trace, tmp_path / "image", *scaled((15, 1), (100, 3)))
     line.runs = line.faults = images
     line.violations = len(problems)
     line.bounds = f"{len(trace.steps)} steps"

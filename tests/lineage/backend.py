@@ -38,11 +38,22 @@ class Backend:
             def log_message(self, *_: Any) -> None:
                 """Tests say what went wrong."""
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._handler = Handler
+        self.port = 0
+        self.listen()
+        self.url = f"http://127.0.0.1:{self.port}"
+
+    def listen(self) -> None:
+        """At the same port as before."""
+        self._server = ThreadingHTTPServer(("127.0.0.1", self.port), self._handler)
         self._server.daemon_threads = True
         self.port = self._server.server_port
-        self.url = f"http://127.0.0.1:{self.port}"
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
+
+    def refuse(self) -> None:
+        """From now on nobody listens; connections that are open stay."""
+        self._server.shutdown()
+        self._server.server_close()
 
     def _answer(self, request: BaseHTTPRequestHandler) -> None:
         event = request.rfile.read(int(request.headers["content-length"]))
@@ -84,8 +95,7 @@ class Backend:
 
     def close(self) -> None:
         self._ending.set()
-        self._server.shutdown()
-        self._server.server_close()
+        self.refuse()
 
 
 def takes(event: bytes) -> Manner:
@@ -93,9 +103,9 @@ def takes(event: bytes) -> Manner:
 
 
 def moody(seed: int, share: float = 0.3) -> Callable[[bytes], Manner]:
-    """At random, mostly good; nothing that hangs for long."""
+    """At random, mostly good."""
     chance = random.Random(seed)
-    bad: tuple[Manner, ...] = ("resets", "503", "429", "loses answers", "500")
+    bad: tuple[Manner, ...] = ("resets", "503", "429", "loses answers", "500", "hangs")
 
     def manner(event: bytes) -> Manner:
         return chance.choice(bad) if chance.random() < share else "takes"

@@ -34,7 +34,7 @@ def skip(folder: Path, destination: str | None, sequence: int | None, as_json: b
       singerlake lineage skip --data /var/lib/lineage
       singerlake lineage skip --data /var/lib/lineage --destination http://marquez:5000
     """
-    survey, dead = lineage_module("buffer.survey"), lineage_module("buffer.dead")
+    survey, dead = lineage_module("buffer.survey"), lineage_module("buffer.disk.dead")
     with survey.opened_state(folder) as state:
         checkpoints = state.checkpoints()
         name = destination or (next(iter(checkpoints)) if len(checkpoints) == 1 else None)

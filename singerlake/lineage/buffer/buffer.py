@@ -9,15 +9,16 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 from singerlake.errors import CorruptFile, Unavailable
-from singerlake.lineage.buffer import collection, dead, rescue
-from singerlake.lineage.buffer.dead import Done
-from singerlake.lineage.buffer.layout import STATE, bytes_of
+from singerlake.lineage.buffer import collection
+from singerlake.lineage.buffer.disk import dead, rescue
+from singerlake.lineage.buffer.disk.dead import Done
+from singerlake.lineage.buffer.disk.layout import STATE, bytes_of
+from singerlake.lineage.buffer.disk.owner import Owner
+from singerlake.lineage.buffer.disk.partition import Partition
+from singerlake.lineage.buffer.disk.state import FLOOR, State, count, set_checkpoint
 from singerlake.lineage.buffer.limits import DEFAULTS, Limits
-from singerlake.lineage.buffer.owner import Owner
-from singerlake.lineage.buffer.partition import Partition
 from singerlake.lineage.buffer.reader import Reader
 from singerlake.lineage.buffer.shelf import Shelf
-from singerlake.lineage.buffer.state import FLOOR, State, count, set_checkpoint
 from singerlake.lineage.buffer.waiting import Outcome, Request, Waiting
 from singerlake.lineage.buffer.writer import Writer
 from singerlake.runtime import REAL, Runtime

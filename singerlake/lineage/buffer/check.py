@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from singerlake.errors import ConfigError, CorruptFile, UnsupportedFormat
-from singerlake.lineage.buffer import database, high_water, partition
-from singerlake.lineage.buffer.event import unpack
-from singerlake.lineage.buffer.gaps import Gaps
-from singerlake.lineage.buffer.layout import (
+from singerlake.lineage.buffer.disk import database, high_water, partition
+from singerlake.lineage.buffer.disk.event import unpack
+from singerlake.lineage.buffer.disk.gaps import Gaps
+from singerlake.lineage.buffer.disk.layout import (
     DAMAGED,
     LAST,
     LOCK,
@@ -21,9 +21,10 @@ from singerlake.lineage.buffer.layout import (
     STATE,
     partition_paths,
 )
-from singerlake.lineage.buffer.state import FLOOR, State
+from singerlake.lineage.buffer.disk.state import FLOOR, State
 
 READ = 256
+TRIES = 5
 
 
 @dataclass(frozen=True)
@@ -37,14 +38,27 @@ class Report:
     partitions: int
     events: int
     findings: tuple[Finding, ...]
+    floor: int | None
+    """The first number that should be there."""
 
 
 def check(folder: Path) -> Report:
-    """Raises `ConfigError` where there is no buffer."""
+    """Again where a running proxy deleted files meanwhile. Raises `ConfigError` where there is no
+    buffer."""
     if not folder.is_dir() or not ((folder / STATE).exists() or partition_paths(folder)):
         raise ConfigError(f"{folder}: expected the folder of a proxy (--data), found no buffer")
+    report = _checked(folder)
+    for _ in range(TRIES):
+        if report.floor == _state(folder, [])[1]:
+            break
+        report = _checked(folder)
+    return report
+
+
+def _checked(folder: Path) -> Report:
     findings = [*_foreign(folder)]
     gaps, floor = _state(folder, findings)
+    last = high_water.read(folder)  # before the files are listed: one of them has it
     paths = partition_paths(folder)
     events = 0
     expected = floor if floor is not None else next(iter(paths), 1)
@@ -52,8 +66,8 @@ def check(folder: Path) -> Report:
         expected = _note_gap(expected, first - 1, gaps, copies[-1].name, findings)
         found, expected = _examined(copies[-1], first, gaps, findings)
         events += found
-    _note_gap(expected, high_water.read(folder), gaps, LAST, findings)
-    return Report(len(paths), events, tuple(findings))
+    _note_gap(expected, last, gaps, LAST, findings)
+    return Report(len(paths), events, tuple(findings), floor)
 
 
 def _state(folder: Path, findings: list[Finding]) -> tuple[Gaps | None, int | None]:

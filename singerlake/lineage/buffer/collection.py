@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 
-from singerlake.lineage.buffer.layout import bytes_of
+from singerlake.lineage.buffer.disk.layout import bytes_of
+from singerlake.lineage.buffer.disk.partition import Partition
+from singerlake.lineage.buffer.disk.state import FLOOR, count, set_checkpoint, set_fact
 from singerlake.lineage.buffer.limits import HOUR
-from singerlake.lineage.buffer.partition import Partition
 from singerlake.lineage.buffer.shelf import Shelf
-from singerlake.lineage.buffer.state import FLOOR, count, set_checkpoint, set_fact
 
 logger = logging.getLogger(__name__)
 

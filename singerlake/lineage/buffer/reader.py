@@ -7,9 +7,9 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from singerlake.errors import CorruptFile
-from singerlake.lineage.buffer import database, partition
-from singerlake.lineage.buffer.event import Stored, unpack
-from singerlake.lineage.buffer.partition import Partition
+from singerlake.lineage.buffer.disk import database, partition
+from singerlake.lineage.buffer.disk.event import Stored, unpack
+from singerlake.lineage.buffer.disk.partition import Partition
 from singerlake.lineage.buffer.shelf import Shelf
 
 

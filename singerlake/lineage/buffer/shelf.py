@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from singerlake.errors import CorruptFile
-from singerlake.lineage.buffer import partition, rescue
-from singerlake.lineage.buffer.gaps import Gaps
-from singerlake.lineage.buffer.high_water import HighWater
-from singerlake.lineage.buffer.layout import PREPARED, partition_paths
+from singerlake.lineage.buffer.disk import partition, rescue
+from singerlake.lineage.buffer.disk.gaps import Gaps
+from singerlake.lineage.buffer.disk.high_water import HighWater
+from singerlake.lineage.buffer.disk.layout import PREPARED, partition_paths
+from singerlake.lineage.buffer.disk.partition import Partition
+from singerlake.lineage.buffer.disk.state import FLOOR, State, set_fact
 from singerlake.lineage.buffer.limits import Limits
-from singerlake.lineage.buffer.partition import Partition
-from singerlake.lineage.buffer.state import FLOOR, State, set_fact
 from singerlake.runtime import Runtime
 
 logger = logging.getLogger(__name__)

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from singerlake.errors import ConfigError, CorruptFile
-from singerlake.lineage.buffer import database, high_water, owner, partition
-from singerlake.lineage.buffer.event import Stored, unpack
-from singerlake.lineage.buffer.gaps import Gap, Gaps
-from singerlake.lineage.buffer.layout import DAMAGED, STATE, bytes_of, partition_paths
-from singerlake.lineage.buffer.partition import Partition
-from singerlake.lineage.buffer.state import State
+from singerlake.lineage.buffer.disk import database, high_water, owner, partition
+from singerlake.lineage.buffer.disk.event import Stored, unpack
+from singerlake.lineage.buffer.disk.gaps import Gap, Gaps
+from singerlake.lineage.buffer.disk.layout import DAMAGED, STATE, bytes_of, partition_paths
+from singerlake.lineage.buffer.disk.partition import Partition
+from singerlake.lineage.buffer.disk.state import State
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from contextlib import suppress
 from itertools import count
 
 from singerlake.errors import SingerlakeError, Unavailable
-from singerlake.lineage.buffer import database, partition
-from singerlake.lineage.buffer.event import Row, pack
-from singerlake.lineage.buffer.layout import bytes_of
+from singerlake.lineage.buffer.disk import database, partition
+from singerlake.lineage.buffer.disk.event import Row, pack
+from singerlake.lineage.buffer.disk.layout import bytes_of
 from singerlake.lineage.buffer.limits import HOUR
 from singerlake.lineage.buffer.shelf import Shelf
 from singerlake.lineage.buffer.waiting import Request, Waiting

@@ -8,9 +8,9 @@ import threading
 from typing import Literal
 
 from singerlake.errors import SingerlakeError
-from singerlake.lineage.buffer import dead
 from singerlake.lineage.buffer.buffer import Buffer
-from singerlake.lineage.buffer.dead import Done, Refusal
+from singerlake.lineage.buffer.disk import dead
+from singerlake.lineage.buffer.disk.dead import Done, Refusal
 from singerlake.lineage.proxy.courier import Backoff, Courier
 from singerlake.lineage.proxy.health import Health
 from singerlake.lineage.proxy.lanes import Lanes

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from singerlake.lineage.buffer import dead
-from singerlake.lineage.buffer.dead import SKIPPED, Refusal
-from singerlake.lineage.buffer.event import Stored
-from singerlake.lineage.buffer.state import State
+from singerlake.lineage.buffer.disk import dead
+from singerlake.lineage.buffer.disk.dead import SKIPPED, Refusal
+from singerlake.lineage.buffer.disk.event import Stored
+from singerlake.lineage.buffer.disk.state import State
 from singerlake.lineage.proxy.health import Health
 from singerlake.lineage.transport.base import Transport
 from singerlake.runtime import Runtime

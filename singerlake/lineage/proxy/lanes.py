@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from collections import deque
 
-from singerlake.lineage.buffer.dead import Done, Refusal
-from singerlake.lineage.buffer.event import Stored
+from singerlake.lineage.buffer.disk.dead import Done, Refusal
+from singerlake.lineage.buffer.disk.event import Stored
 from singerlake.lineage.proxy.courier import Step
 
 WINDOW = 1000

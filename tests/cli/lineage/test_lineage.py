@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from singerlake.cli import main
-from singerlake.lineage.buffer.dead import Done, Refusal
-from singerlake.lineage.buffer.event import Stored
-from singerlake.lineage.buffer.layout import partition_paths
+from singerlake.lineage.buffer.disk.dead import Done, Refusal
+from singerlake.lineage.buffer.disk.event import Stored
+from singerlake.lineage.buffer.disk.layout import partition_paths
 from tests.lineage.backend import backend
 from tests.lineage.buffer.folder import event, fill, opened
 from tests.lineage.process import Process

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from singerlake.lineage.buffer import Buffer, Limits
-from singerlake.lineage.buffer.dead import Done
+from singerlake.lineage.buffer.disk.dead import Done
 from singerlake.runtime import REAL, Runtime
 
 TO = "backend"

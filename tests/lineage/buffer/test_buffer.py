@@ -14,8 +14,11 @@ from pathlib import Path
 import pytest
 
 from singerlake.errors import BusyError, LockTimeout, UnsupportedFormat
-from singerlake.lineage.buffer import Buffer, Limits, database
-from singerlake.lineage.buffer.layout import STATE, partition_paths
+from singerlake.lineage.buffer import Buffer, Limits
+from singerlake.lineage.buffer.check import check
+from singerlake.lineage.buffer.disk import database
+from singerlake.lineage.buffer.disk.layout import STATE, partition_paths
+from singerlake.lineage.buffer.survey import survey
 from tests.lineage.buffer.folder import TO, event, fill, opened, readable, send_all
 
 KEPT = Path(__file__).parent / "kept"
@@ -109,6 +112,29 @@ def test_numbers_are_never_used_again(tmp_path: Path) -> None:
     with opened(tmp_path) as buffer:
         assert buffer.put([b"{}"])[0] > last
         assert buffer.shelf.gaps.lost == 0  # all of them had been sent
+
+
+def test_a_look_from_outside_is_right_while_the_proxy_works(tmp_path: Path) -> None:
+    """Events come, are sent, and their files are deleted: nothing of that is a finding."""
+    with opened(tmp_path) as buffer:
+        ending = threading.Event()
+
+        def work() -> None:
+            while not ending.is_set():
+                fill(buffer, 24)
+                send_all(buffer, until=buffer.shelf.last - 5)
+                buffer.keep([])
+
+        worker = threading.Thread(target=work)
+        worker.start()
+        try:
+            fill(buffer, 1)
+            for _ in range(15):
+                assert check(tmp_path).findings == ()
+                assert survey(tmp_path).lost == 0
+        finally:
+            ending.set()
+            worker.join()
 
 
 def test_a_new_destination_gets_all_that_is_there(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from singerlake.lineage.buffer.check import check
-from singerlake.lineage.buffer.layout import LAST, STATE, partition_paths
+from singerlake.lineage.buffer.disk.layout import LAST, STATE, partition_paths
 from singerlake.lineage.buffer.survey import survey
 from tests.faults.scale import scaled
 from tests.lineage.buffer.folder import TO, event, fill, opened, readable, send_all

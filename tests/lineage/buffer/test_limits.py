@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from singerlake.errors import Unavailable
-from singerlake.lineage.buffer import Buffer, Limits, dead
-from singerlake.lineage.buffer.dead import Done, Refusal
+from singerlake.lineage.buffer import Buffer, Limits
+from singerlake.lineage.buffer.disk import dead
+from singerlake.lineage.buffer.disk.dead import Done, Refusal
 from tests.faults.scale import unable
 from tests.lineage.buffer.folder import SMALL, TO, Clock, event, fill, opened, readable, send_all
 

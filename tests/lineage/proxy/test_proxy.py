@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from singerlake.errors import ConfigError
+from singerlake.http.client import ClientOptions
 from singerlake.http.token import Token
-from singerlake.lineage.buffer import Limits, dead
+from singerlake.lineage.buffer import Limits
+from singerlake.lineage.buffer.disk import dead
 from singerlake.lineage.proxy.failed import FileHandler, LogHandler, Several, open_handler
 from singerlake.lineage.schema.problem import Problem
 from singerlake.lineage.schema.validator import Validator
@@ -26,6 +28,7 @@ from tests.lineage.buffer.test_limits import small_disk
 from tests.lineage.proxy.running import Running, running
 from tests.lineage.samples import numbered, run_event, sender_and_number
 
+IMPATIENT = ClientOptions(read_seconds=0.2)
 GOOD = json.dumps(run_event()).encode()
 BAD = json.dumps(run_event(eventType="DONE")).encode()
 
@@ -150,7 +153,7 @@ def test_an_outage_holds_no_sender_and_no_other_backend(
 def test_a_moody_backend_gets_all_in_order(tmp_path: Path, validator: Validator) -> None:
     with (
         backend(moody(3, 0.5)) as target,
-        running(tmp_path, validator, HttpTransport(target.url)) as one,
+        running(tmp_path, validator, HttpTransport(target.url, options=IMPATIENT)) as one,
     ):
         for number in range(60):
             assert one.post(numbered(0, number)) == 200

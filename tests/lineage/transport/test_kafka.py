@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import confluent_kafka
@@ -10,7 +11,7 @@ import pytest
 from singerlake.errors import ConfigError
 from singerlake.lineage.transport import kafka
 from singerlake.lineage.transport.kafka import KafkaTransport
-from tests.lineage.samples import numbered, sender_and_number
+from tests.lineage.samples import numbered, run_event
 
 TOPIC = "lineage"
 
@@ -44,25 +45,27 @@ def consumed(broker: str, count: int) -> list[confluent_kafka.Message]:
         consumer.close()
 
 
+def of_job(job: int, number: int) -> bytes:
+    return json.dumps(run_event(job={"namespace": "n", "name": f"{job}"}, number=number)).encode()
+
+
 @pytest.mark.slow
 def test_events_arrive_in_order_for_each_key(broker: str) -> None:
     transport = KafkaTransport(broker, TOPIC)
-    events = [numbered(sender, number) for number in range(40) for sender in range(3)]
+    events = [of_job(job, number) for number in range(40) for job in range(3)]
     assert transport.send(events).delivered == len(events)
     transport.close()
-    assert transport.send([numbered(0, 40)]).delivered == 1  # after a close it begins anew
+    assert transport.send([of_job(0, 40)]).delivered == 1  # after a close it begins anew
     transport.close()
-    messages = consumed(broker, len(events) + 1)
-    assert messages[0].key() is not None
-    by_sender: dict[int, list[int]] = {}
-    for message in sorted(messages, key=lambda one: (one.partition(), one.offset())):
-        sender, number = sender_and_number(message.value())
-        by_sender.setdefault(sender, []).append(number)
-    # The key is the job's: each event of a sender has another, so order is within a partition.
-    assert {sender: sorted(numbers) for sender, numbers in by_sender.items()} == {
-        0: list(range(41)),
-        1: list(range(40)),
-        2: list(range(40)),
+    by_key: dict[bytes, list[int]] = {}
+    for message in consumed(broker, len(events) + 1):  # in order for each partition
+        key = message.key()
+        assert isinstance(key, bytes)
+        by_key.setdefault(key, []).append(json.loads(message.value())["number"])
+    assert by_key == {
+        b"run:n/0": list(range(41)),
+        b"run:n/1": list(range(40)),
+        b"run:n/2": list(range(40)),
     }
 
 

@@ -37,7 +37,7 @@ def list(folder: Path, destination: str | None, limit: int, events: bool, as_jso
       singerlake lineage dead list --data /var/lib/lineage
       singerlake lineage dead list --data /var/lib/lineage --events --json
     """
-    survey, dead = lineage_module("buffer.survey"), lineage_module("buffer.dead")
+    survey, dead = lineage_module("buffer.survey"), lineage_module("buffer.disk.dead")
     with survey.opened_state(folder) as state:
         letters = dead.letters(state, destination, at_most=limit)
     if as_json:

@@ -30,12 +30,12 @@ def resend(
       singerlake lineage dead resend --data /var/lib/lineage
       singerlake lineage dead resend --data /var/lib/lineage 1017 1018
     """
-    survey, dead = lineage_module("buffer.survey"), lineage_module("buffer.dead")
+    survey, dead = lineage_module("buffer.survey"), lineage_module("buffer.disk.dead")
     with survey.opened_state(folder) as state:
         count = dead.revive(state, destination, sequences or None)
     if as_json:
         print_json({"resend": count})
         return
     say(f"{plural(count, 'event')} will be sent again")
-    if not lineage_module("buffer.owner").is_held(folder):
+    if not lineage_module("buffer.disk.owner").is_held(folder):
         complain("no proxy works on this folder now", "Note")

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from singerlake.errors import CorruptFile
-from singerlake.lineage.buffer import database
-from singerlake.lineage.buffer.partition import newer
+from singerlake.lineage.buffer.disk import database
+from singerlake.lineage.buffer.disk.partition import newer
 
 _TABLES = """
 CREATE TABLE facts(name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from singerlake.errors import CorruptFile, UnsupportedFormat
-from singerlake.lineage.buffer import database
-from singerlake.lineage.buffer.event import Row, unpack
-from singerlake.lineage.buffer.layout import PREPARED, copy_of, files_of, partition_path
+from singerlake.lineage.buffer.disk import database
+from singerlake.lineage.buffer.disk.event import Row, unpack
+from singerlake.lineage.buffer.disk.layout import PREPARED, copy_of, files_of, partition_path
 
 _TABLE = """
 CREATE TABLE events(
@@ -36,7 +36,7 @@ class Partition:
         return copy_of(self.path)
 
     def grown(self, last: int) -> Partition:
-        return replace(self, last=last)
+        return Partition(self.path, self.first, last)
 
 
 def create(folder: Path, first: int, rows: Iterable[Row] = (), copy: int = 0) -> Partition:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from isal import isal_zlib
 
-from singerlake.lineage.buffer.layout import LAST
+from singerlake.lineage.buffer.disk.layout import LAST
 
 _RECORD = struct.Struct("<qI")
 

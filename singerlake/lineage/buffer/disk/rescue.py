@@ -8,11 +8,11 @@ from contextlib import closing
 from pathlib import Path
 
 from singerlake.errors import CorruptFile
-from singerlake.lineage.buffer import database, partition
-from singerlake.lineage.buffer.event import Row, unpack
-from singerlake.lineage.buffer.gaps import ranges
-from singerlake.lineage.buffer.layout import DAMAGED, files_of
-from singerlake.lineage.buffer.partition import Partition
+from singerlake.lineage.buffer.disk import database, partition
+from singerlake.lineage.buffer.disk.event import Row, unpack
+from singerlake.lineage.buffer.disk.gaps import ranges
+from singerlake.lineage.buffer.disk.layout import DAMAGED, files_of
+from singerlake.lineage.buffer.disk.partition import Partition
 from singerlake.runtime import Runtime
 
 

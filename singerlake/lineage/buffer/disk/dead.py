@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from isal import isal_zlib
 
-from singerlake.lineage.buffer.event import LEVEL, Stored
-from singerlake.lineage.buffer.state import State, count
+from singerlake.lineage.buffer.disk.event import LEVEL, Stored
+from singerlake.lineage.buffer.disk.state import State, count
 
 SKIPPED = "skipped by hand"
 

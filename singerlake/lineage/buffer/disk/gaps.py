@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from singerlake.lineage.buffer.state import State
+from singerlake.lineage.buffer.disk.state import State
 
 
 class Gap(NamedTuple):

@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 
 from singerlake.errors import LockTimeout
-from singerlake.lineage.buffer.layout import LOCK
+from singerlake.lineage.buffer.disk.layout import LOCK
 from singerlake.runtime import REAL, Runtime
 
 TRIES = 5

@@ -21,7 +21,7 @@ PREPARED = "prepared.db"
 """A partition until it is whole: then it gets its name."""
 
 DAMAGED = "damaged"
-SIDE_FILES = ("-wal", "-shm")
+SIDE_FILES = ("-journal", "-wal", "-shm")
 """What SQLite keeps beside a database."""
 
 _PARTITION = re.compile(r"events-(\d{20})(?:\.(\d+))?\.db")
