@@ -13,8 +13,8 @@ from urllib.parse import parse_qsl
 import click
 
 from singerlake.cli.jobs import spark_module, spark_session
-from singerlake.cli.process.command_job import CommandJob
-from singerlake.cli.process.webhook import webhook
+from singerlake.cli.process.job.command import CommandJob
+from singerlake.cli.process.job.webhook import webhook
 from singerlake.cli.root import Root
 from singerlake.errors import ConfigError, Later
 from singerlake.format.keys import StreamKeys
