@@ -26,6 +26,9 @@ SIZES = (2_000, 20_000)
 CLIENTS = (1, 64)
 EVENTS = {(2_000, 1): 1_000, (2_000, 64): 10_000, (20_000, 1): 500, (20_000, 64): 4_000}
 SYNCS = 200
+BUILD = Path(__file__).parent.parent / "build"
+"""On the disk of this checkout: a folder for temporary files may be memory."""
+
 PEERS = ("http", "async_http")
 PEER_EVENTS = 300
 
@@ -37,7 +40,8 @@ MOST_SYNCS = 1.5
 def run() -> Result:
     rows: list[list[Cell]] = []
     goals: list[Goal] = []
-    with tempfile.TemporaryDirectory(dir=Path.cwd()) as place, proxy(Path(place)) as (url, pid):
+    BUILD.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=BUILD) as place, proxy(Path(place)) as (url, pid):
         for size in SIZES:
             for clients in CLIENTS:
                 found, syncs = _measured(Path(place), url, pid, size, clients)
