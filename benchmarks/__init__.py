@@ -10,11 +10,13 @@ NAMES = (
     "feed",
     "index",
     "http",
+    "ordered",
     "lineage",
     "landing",
     "lineage_landing",
     "replay",
     "spark",
     "load",
+    "wait",
 )
 """In the order in which they run."""

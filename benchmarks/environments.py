@@ -21,7 +21,9 @@ class Skipped(Exception):
 def folder_of_commands(package: str) -> Path:
     """Where the package's commands and its Python are. Raises `Skipped`."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = cache / "singerlake-benchmarks" / f"{package}-{sys.version_info.minor}"
+    # Brackets of an extra have a meaning to those who look for files by patterns.
+    name = package.replace("[", "-").replace("]", "")
+    folder = cache / "singerlake-benchmarks" / f"{name}-{sys.version_info.minor}"
     commands = folder / "bin"
     ready = folder / ".ready"
     if ready.exists():

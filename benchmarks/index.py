@@ -30,6 +30,9 @@ MOST_OF_PEERS = 1_000_000
 IN_A_CHANGE = 1_000
 MOST_REBUILT = 1_000_000
 
+MOST_IDLE = 2.2
+"""Seconds of CPU that a HEAD for each of 1,000 streams took."""
+
 MOST_MS, MOST_BYTES, LEAST_INGEST, MOST_REBUILD, MOST_MEMORY = 5.0, 300, 25_000, 60.0, 300
 
 Ask = Callable[[Query], Any]
@@ -62,6 +65,7 @@ def run() -> Result:
         Goal("entries indexed in a second of CPU", rate, LEAST_INGEST, at_least=True),
         Goal(f"rebuild of {rebuilt['entries']:,.0f} files, s of CPU", rebuilt["cpu"], MOST_REBUILD),
         Goal("peak memory of the rebuild, MB", rebuilt["peak"], MOST_MEMORY),
+        Goal(f"idle poll of {TAPS * NAMES:,} streams, s of CPU", rebuilt["idle"], MOST_IDLE),
     ]
     columns = ("storage", "question", "p50, ms", "p99, ms")
     tables = [

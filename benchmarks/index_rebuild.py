@@ -11,12 +11,17 @@ import sys
 import time
 from pathlib import Path
 
+from benchmarks.feed_lake import Standing
 from benchmarks.index_entries import HASH, NAMES, Shape
 from benchmarks.streams import SCHEMA, make_of
 from singerlake.format import catalogue
 from singerlake.format.manifest import File
 from singerlake.index.entry import Entry, moment
-from singerlake.lake import open_lake, registry
+from singerlake.index.ingester import Ingester
+from singerlake.index.storage.base import Storage
+from singerlake.lake import Lake, open_lake, registry
+from singerlake.lake.feed.follower import Follower
+from singerlake.lake.feed.options import DEFAULTS
 from singerlake.store import Store
 
 
@@ -71,9 +76,23 @@ def main(lake: str, index: str) -> None:
     began = time.process_time()
     storage = open_index(f"sqlite:///{index}")
     entries = rebuild_index(storage, open_lake(lake), lambda event: sys.exit(event.error))
+    spent, peak = time.process_time() - began, _peak()
+    idle = _idle_poll(storage, open_lake(lake))
     storage.close()
-    spent = time.process_time() - began
-    print(json.dumps({"cpu": spent, "peak": _peak(), "entries": entries}))
+    print(json.dumps({"cpu": spent, "peak": peak, "entries": entries, "idle": idle}))
+
+
+def _idle_poll(storage: Storage, lake: Lake) -> float:
+    """Seconds of CPU to find out that no stream has changed."""
+    clock = Standing()
+    ingester = Ingester(storage, lake, follower=Follower(lake.store, DEFAULTS, clock))
+    spent = 0.0
+    for _ in range(3):
+        clock.seconds += DEFAULTS.idle_seconds
+        began = time.process_time()
+        ingester.poll()
+        spent = time.process_time() - began
+    return spent
 
 
 def _peak() -> float:

@@ -32,11 +32,19 @@ run "singerlake find $tap orders --from 2026-01-01 --format table"
 run "singerlake find --stream customers --latest"
 
 title "Replay it, byte for byte, into any target"
-run "tap-singerlake --config ENV > $folder/replayed.singer"
+run "TAP_SINGERLAKE_LINEAGE=lake tap-singerlake --config ENV > $folder/replayed.singer"
 run "grep -m 3 RECORD $folder/replayed.singer"
+
+title "Trace it: where a stream came from, and what was made of it"
+run "singerlake lineage show $tap orders"
 
 title "Query it"
 run "singerlake sql 'select name, sum(total) as total from orders join customers on customers.id = customer_id group by all order by all'"
+
+title "Run a job on each commit, in order"
+run "singerlake process run --engine sqlite:///$folder/process.db --until-idle --poll 0.2 -- sh -c 'cat >> $folder/processed.jsonl'"
+run "grep -c tap-shop $folder/processed.jsonl"
+run "singerlake process check --engine sqlite:///$folder/process.db"
 
 title "Load it in Spark"
 run "python sample/demo_spark.py $lake"

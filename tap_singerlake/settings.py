@@ -125,7 +125,7 @@ SETTINGS: dict[str, Any] = th.PropertiesList(
         lineage.SETTING,
         th.StringType,
         title="Lineage",
-        description=lineage.DESCRIPTION,
+        description=lineage.OF_TAP,
     ),
 ).to_dict()
 

@@ -51,8 +51,7 @@ class LakeStream(Stream):
         self.replayed = Replayed()
         self._plan: tuple[Replay, Iterator[Opened]] | None = None
         self._merged = b""
-        self._emitted = ""
-        self._built = 0
+        self._emitted, self._built = "", 0
 
     def snapshot(self) -> Snapshot:
         """The lake's stream as it is now."""
@@ -82,8 +81,7 @@ class LakeStream(Stream):
                 back = self._files.concerns(replay.snapshot, file.schema_hash)
                 counted = 0
                 if write_messages and not back and self._passes_whole(file):
-                    counted = self._pass_through(file, blocks)
-                    counter.increment(counted)
+                    counter.increment(counted := self._pass_through(file, blocks))
                 else:
                     for record in self._build(file, blocks, write_messages, back):
                         counter.increment()

@@ -132,7 +132,7 @@ SETTINGS: dict[str, Any] = th.PropertiesList(
         lineage.SETTING,
         th.StringType,
         title="Lineage",
-        description=lineage.DESCRIPTION,
+        description=lineage.OF_TARGET,
     ),
     th.Property(
         "validate_records",

@@ -35,6 +35,8 @@ GROUPS = {
     "tests/docs/test_permissions.py::test_the_projection": WRITES,
     "tests/docs/test_site": "the site of the docs",
     "tests/faults/test_outages": "an S3 server that goes away",
+    "tests/index/api/": "an index that is served",
+    "tests/index/notification/": "queues and topics",
     "tests/meltano/test_meltano_run": "a project of Meltano",
     "tests/site/test_in_browser": "a browser",
 }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 from airflow.sdk import Asset
 from airflow.sdk.exceptions import AirflowRuntimeError
 from airflow.sdk.execution_time.context import AssetStateStoreAccessor
@@ -39,8 +38,7 @@ def new_commits(context: Any, asset: Asset | None = None) -> Increment:
     since = ranges.since(lambda run_id: _has_succeeded(ti, run_id))
     increment = stream.increment(since)
     if increment.until is not None:
-        new = ranges.add(Range(ti.run_id, since, increment.until))
-        state.set(key, msgspec.to_builtins(new))
+        state.set(key, ranges.add(Range(ti.run_id, since, increment.until)).to_json())
     return increment
 
 

@@ -9,7 +9,10 @@ from airflow.providers.smtp.operators.smtp import EmailOperator
 
 from singerlake.airflow import page, table
 
-SUBJECT = "Awaited events of {{ dag_run.dag_id }} {{ dag_run.run_id }}"
+_OF = "(ti | default(dag_run | default(none), true))"
+"""A callback of a task has no run, and one of a run has no task."""
+
+SUBJECT = f"Awaited events of {{{{ {_OF}.dag_id }}}} {{{{ {_OF}.run_id }}}}"
 
 
 class StatusEmailOperator(EmailOperator):
@@ -44,11 +47,7 @@ class StatusNotifier(SmtpNotifier):
 
 def content(context: Any, task_ids: list[str] | None = None) -> str:
     """HTML, escaped. Raises `Unavailable`."""
-    run = context["dag_run"]
-    return page.table(
-        [
-            row
-            for task_id in task_ids or [None]
-            for row in table.rows_of_run(run.dag_id, run.run_id, task_id)
-        ]
-    )
+    run = context.get("ti") or context["dag_run"]
+    wanted: list[str | None] = [*task_ids] if task_ids else [None]
+    found = [table.rows_of_run(run.dag_id, run.run_id, task_id) for task_id in wanted]
+    return page.table([row for rows in found for row in rows])

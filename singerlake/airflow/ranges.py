@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
@@ -40,6 +41,11 @@ class Ranges(msgspec.Struct, frozen=True):
 
     def add(self, new: Range) -> Ranges:
         return Ranges(new.since, (*self.runs, new)[-MOST_RUNS:])
+
+    def to_json(self) -> dict[str, Any]:
+        """Lists and objects alone: Airflow takes no tuples."""
+        body: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self))
+        return body
 
     @staticmethod
     def parse(value: object) -> Ranges:

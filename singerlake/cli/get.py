@@ -7,10 +7,11 @@ from pathlib import Path
 
 import click
 
-from singerlake.cli.console import say
+from singerlake.cli.console import print_json, say
 from singerlake.cli.name import shown
-from singerlake.cli.options import command
+from singerlake.cli.options import command, json_option
 from singerlake.cli.progress import progress
+from singerlake.cli.put import as_json_of
 from singerlake.cli.root import Root, root_arguments
 from singerlake.errors import ConfigError
 from singerlake.files import Entry, fetch, find, latest
@@ -25,8 +26,15 @@ STDOUT = "-"
 @click.option("--id", "unique", metavar="ID", help="The file's id; the newest by default.")
 @click.option("--property", "name", metavar="NAME", help="Which, where a record names several.")
 @click.option("--to", metavar="PATH", help="A file or a folder, or - for stdout; here by default.")
+@json_option
 def get(
-    root: Root, tap: str, stream: str, unique: str | None, name: str | None, to: str | None
+    root: Root,
+    tap: str,
+    stream: str,
+    unique: str | None,
+    name: str | None,
+    to: str | None,
+    as_json: bool,
 ) -> None:
     """Get a file out of the lake.
 
@@ -41,6 +49,8 @@ def get(
     """
     source = root.lake().stream(tap, stream)
     entry = newest(source) if unique is None else find(source, unique, name)
+    if to == STDOUT and as_json:
+        raise click.UsageError("--to - writes the file's bytes: leave --json out")
     if to == STDOUT:
         copy(source, entry.path, sys.stdout.buffer)
         return
@@ -53,7 +63,10 @@ def get(
             bar(done, max(done, int(entry.record.get("size") or 0)))
 
         written = fetch(source, entry.path, _place(entry, to), taken)
-    say(shown(str(written)))
+    if as_json:
+        print_json({**as_json_of(entry), "written": str(written)})
+    else:
+        say(shown(str(written)))
 
 
 def newest(source: Stream) -> Entry:

@@ -6,7 +6,8 @@
 def serve(root: Root, service: ServiceOptions) -> None:
     metrics = Metrics.create()                            # raises ConfigError without the extra
     with service.pushing(metrics):
-        service.run(Service(app, service.limits, token=service.token, metrics=metrics))
+        service.run(Service(app, service.limits, token=service.token, metrics=metrics,
+                            hosts=service.hosts()))
 
 A setting is a flag, a variable of the environment, or a key of the JSON object in `--config`; the
 flag wins over the variable, the variable over the file.
@@ -15,7 +16,7 @@ flag wins over the variable, the variable over the file.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import wraps
@@ -29,7 +30,8 @@ from singerlake.cli.extra import extra_module
 from singerlake.cli.options import json_option
 from singerlake.errors import ConfigError
 from singerlake.format.nearest import did_you_mean
-from singerlake.http.settings import DEFAULTS, Limits, Listen, parse_listen
+from singerlake.http.host import host_of
+from singerlake.http.settings import DEFAULTS, LOOPBACK, Limits, Listen, parse_listen
 from singerlake.http.token import Token, read_token
 from singerlake.metrics import Metrics, statsd
 
@@ -59,6 +61,14 @@ class ServiceOptions:
 
             complain(f"everybody who reaches {self.listen.host} can use this service", "Note")
         extra_module("http.server", "http", PACKAGES).serve(service, self.listen, self.announce)
+
+    def hosts(self, public_url: str | None = None) -> Collection[str] | None:
+        """The names that the service may be asked by: where it is for this machine alone and wants
+        no token, those of this machine, and that of the proxy before it. None is any."""
+        if self.listen.is_public or self.token is not None:
+            return None
+        proxy = None if public_url is None else host_of(public_url)
+        return LOOPBACK | ({proxy} if proxy else frozenset())
 
     def pushing(self, metrics: Metrics) -> AbstractContextManager[None]:
         """Push the metrics to statsd meanwhile, if --statsd says where."""

@@ -10,6 +10,7 @@ serve(app, Listen("127.0.0.1", 8080), ready=print)             # until SIGTERM o
 | `answer` | `Problem`: raise it anywhere for `{"code", "message"}`; `send_json` for raw ASGI apps |
 | `body` | `read_body(scope, receive, limits)`: whole, bounded, unpacked where it is gzip |
 | `token` | the bearer token, from a file or the environment |
+| `host` | the names that a service may be asked by: no web page reaches it by DNS |
 | `gate` | how many requests work and wait; the rest gets 503 with Retry-After |
 | `workers` | `Workers.run(work)`: work that blocks, in threads that no deadline waits for |
 | `protocol` | deadlines for slow senders and slow readers, and a bound on connections |

@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from singerlake.errors import BusyError, SingerlakeError, Unavailable
 from singerlake.http.answer import CLOSE, App, Problem, Receive, Scope, Send, send_body, send_json
 from singerlake.http.exchange import Buffered, Exchange
 from singerlake.http.gate import Gate
+from singerlake.http.host import require_host
 from singerlake.http.settings import DEFAULTS, Limits
 from singerlake.http.token import Token
 from singerlake.http.traffic import Traffic
@@ -33,7 +34,8 @@ def always_ready() -> str:
 
 class Service:
     """An ASGI app around another. `ready` says why the service cannot work now, or "" where it can:
-    it is called on the event loop, and must not block."""
+    it is called on the event loop, and must not block. `hosts` are the names that it may be asked
+    by; None is any."""
 
     def __init__(
         self,
@@ -43,10 +45,12 @@ class Service:
         token: Token | None = None,
         metrics: Metrics | None = None,
         ready: Callable[[], str] = always_ready,
+        hosts: Collection[str] | None = None,
     ) -> None:
         self.limits = limits
         self.stopping = False
         self._app, self._token, self._metrics, self._ready = app, token, metrics, ready
+        self._hosts = hosts
         self._gate, self._buffered = Gate(limits.working, limits.waiting), Buffered()
         self._traffic = None if metrics is None else Traffic(metrics, self._gate)
 
@@ -62,6 +66,10 @@ class Service:
             await self._refuse(exchange, problem)
         except SingerlakeError as error:
             await self._refuse(exchange, _problem_of_ours(error, scope))
+        except asyncio.CancelledError:
+            if not self.stopping:
+                raise
+            await self._refuse(exchange, _STOPPING)
         except Exception:
             logger.exception("%s %s failed", scope["method"], scope["path"])
             await self._refuse(exchange, _FAULT)
@@ -110,6 +118,8 @@ class Service:
         if path in HEALTH:
             await self._report_health(scope, exchange)
             return
+        if self._hosts is not None:
+            require_host(scope["headers"], self._hosts)
         if self._token is not None:
             self._token.require(scope["headers"])
         if path == METRICS and self._metrics is not None:
@@ -164,5 +174,8 @@ _NOT_NOW = Problem(
 )
 _TOO_SLOW = Problem(
     503, "Timeout", "the service did not find an answer in time", [(b"retry-after", b"5")]
+)
+_STOPPING = Problem(
+    503, "Stopping", "the service stops: send it again later", [(b"retry-after", b"1"), CLOSE]
 )
 _SLOW_SENDER = Problem(408, "RequestTimeout", "the body did not come in time", [CLOSE])

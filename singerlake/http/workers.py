@@ -37,6 +37,8 @@ class Workers:
                 return
             try:
                 result = work()
+            except StopIteration as error:  # a future takes any other
+                _hand_over(loop, future, None, RuntimeError(repr(error)))
             except BaseException as error:  # it belongs to whoever asked
                 _hand_over(loop, future, None, error)
             else:

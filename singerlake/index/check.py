@@ -8,8 +8,9 @@ from typing import Literal
 import msgspec
 
 from singerlake.errors import SingerlakeError
-from singerlake.index.commit import NamedFiles, no_files
+from singerlake.index.commit import NamedFiles
 from singerlake.index.entry import Entry
+from singerlake.index.named import LakeFiles
 from singerlake.index.query import Query
 from singerlake.index.scan import covered, entries_in, has_log
 from singerlake.index.storage.base import Storage
@@ -33,7 +34,7 @@ def check_index(
     storage: Storage,
     lake: Lake,
     on_stream: OnStream | None = None,
-    named_files: NamedFiles = no_files,
+    named_files: NamedFiles | None = None,
 ) -> Iterator[Finding]:
     """Every difference, stream by stream, in the memory of a few entries."""
     lake_id = lake.lake_id() or storage.lake_id or ""
@@ -42,6 +43,7 @@ def check_index(
         yield Finding("other-lake", "", "", text)
         return
     failures: list[Finding] = []
+    named_files = named_files or LakeFiles(lake.store)
 
     def fail(tap: str, stream: str, error: SingerlakeError) -> None:
         failures.append(Finding("unreadable", tap, stream, f"{type(error).__name__}: {error}"))

@@ -12,25 +12,21 @@ from singerlake.lake.feed.event import Committed
 
 
 class NamedFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file of any kind that a record names. Times are in microseconds."""
+    """A file of any kind that a record names. Times are in microseconds; times and run that the
+    record does not say are those of its Singer file."""
 
     checksum: str
     size: int
-    start: int
-    end: int
+    start: int | None = None
+    end: int | None = None
+    run_id: str | None = None
 
 
 NamedFiles = Callable[[Committed, File], Iterable[NamedFile]]
 """The files that the records of a Singer file name, in their order: each time the same."""
 
 
-def no_files(event: Committed, file: File) -> Iterable[NamedFile]:
-    return ()
-
-
-def entries_of(
-    event: Committed, ids: EntryIds, named_files: NamedFiles = no_files
-) -> Iterator[Entry]:
+def entries_of(event: Committed, ids: EntryIds, named_files: NamedFiles) -> Iterator[Entry]:
     """An entry for each file of the commit, and behind it those that its records name."""
     for file in event.files:
         entry = _singer_file(event, file, ids)
@@ -69,8 +65,9 @@ def _named_file(entry: Entry, named: NamedFile, ordinal: int, ids: EntryIds) -> 
         entry,
         id=ids.id(entry.sequence, ordinal),
         ordinal=ordinal,
-        start=named.start,
-        end=named.end,
+        start=entry.start if named.start is None or named.end is None else named.start,
+        end=entry.end if named.start is None or named.end is None else named.end,
+        run_id=named.run_id or entry.run_id,
         hash=named.checksum,
         size=named.size,
         records=None,

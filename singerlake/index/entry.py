@@ -6,12 +6,13 @@ import hashlib
 import json
 from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 from singerlake.format import times
-from singerlake.format.keys import FileName, StreamKeys, file_path
+from singerlake.format.keys import StreamKeys, escape
 
 ID_DIGITS = 32
 
@@ -92,6 +93,12 @@ class EntryIds:
         return whole.hexdigest()[:ID_DIGITS]
 
 
+@lru_cache(maxsize=10_000)
+def entry_ids(lake_id: str, tap: str, stream: str, log_id: str) -> EntryIds:
+    """As `EntryIds`, kept for the next time."""
+    return EntryIds(lake_id, tap, stream, log_id)
+
+
 def entry_id(
     lake_id: str, tap: str, stream: str, log_id: str, sequence: int, ordinal: int = 0
 ) -> str:
@@ -114,7 +121,33 @@ def moment(microseconds: int) -> datetime:
 
 def own_path(stream: str, schema_hash: str, start: int, end: int, suffix: str) -> str:
     """Where a Singer file lies that no vacuum merged, and that has a name as we write it today."""
-    return file_path(schema_hash, FileName(stream, moment(start), moment(end), suffix))
+    # As `FileName` prints it, and five times as quick: a page of answers has a hundred of them.
+    last = f"-{suffix}" if suffix else ""
+    return f"{schema_hash}/{_escaped(stream)}-{_stamp(start)}-{_stamp(end)}{last}{_EXTENSION}"
+
+
+_EXTENSION = ".singer.gz"
+_SECOND = 1_000_000
+_DAY = 86_400 * _SECOND
+
+
+def _stamp(microseconds: int) -> str:
+    """As `times.stamp` prints it."""
+    day, rest = divmod(microseconds, _DAY)
+    seconds, fraction = divmod(rest, _SECOND)
+    minutes, second = divmod(seconds, 60)
+    hour, minute = divmod(minutes, 60)
+    return f"{_day(day)}T{hour:02}{minute:02}{second:02}.{fraction:06}Z"
+
+
+@lru_cache(maxsize=10_000)
+def _day(day: int) -> str:
+    return times.stamp(moment(day * _DAY))[:8]
+
+
+@lru_cache(maxsize=10_000)
+def _escaped(stream: str) -> str:
+    return escape(stream)
 
 
 def named_file_path(checksum: str) -> str:

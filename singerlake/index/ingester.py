@@ -12,9 +12,10 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-from singerlake.errors import SingerlakeError, StoreError
+from singerlake.errors import BusyError, SingerlakeError, StoreError
 from singerlake.index.application import Application
-from singerlake.index.commit import NamedFiles, no_files
+from singerlake.index.commit import NamedFiles
+from singerlake.index.named import LakeFiles
 from singerlake.index.reindex import reindex
 from singerlake.index.storage.base import Change, Storage
 from singerlake.lake import Lake
@@ -57,13 +58,13 @@ class Ingester:
         *,
         options: FeedOptions = DEFAULTS,
         follower: Follower | None = None,
-        named_files: NamedFiles = no_files,
+        named_files: NamedFiles | None = None,
         on_failure: OnFailure | None = None,
     ) -> None:
         self._storage, self._lake = storage, lake
         self._taps, self._streams = taps, streams
         self._follower = follower or Follower(lake.store, options)
-        self._named_files = named_files
+        self._named_files = named_files or LakeFiles(lake.store)
         self._on_failure = on_failure or _log
         self._reported: dict[tuple[str, str], str] = {}
         self._woken, self._closed = threading.Event(), False
@@ -80,7 +81,8 @@ class Ingester:
         self._feed: Feed = self._lake.feed(
             cursor, self._taps, self._streams, follower=self._follower
         )
-        self._is_off = False
+        self._off: set[tuple[str, str]] = set()
+        self._again = 0.0
 
     def hint(self, tap: str, stream: str | None = None) -> None:
         """Something was committed here: ask now."""
@@ -100,8 +102,8 @@ class Ingester:
             done = self._poll_or_fail()
             if on_round is not None:
                 on_round(done)
-            # A stream that was indexed anew may have more; what failed will fail again at once.
-            if done.failures or not self._is_off:
+            # A stream that was indexed anew may have more; what failed would fail again at once.
+            if done.failures or not self._off:
                 self._follower.runtime.wait(self._woken, self._follower.options.poll_seconds)
 
     def _poll_or_fail(self) -> Round:
@@ -109,40 +111,48 @@ class Ingester:
         try:
             return self.poll()
         except StoreError as error:
-            self._is_off = True
+            self._off.add(("", ""))
             kind = type(error).__name__
             self._fail(Failed(tap="", stream="", bookmark=START, error=str(error), kind=kind))
             return Round(failures=1)
 
     def poll(self) -> Round:
-        """Ask for everything that is due, once, and index it."""
-        if self._is_off:
+        """Ask for everything that is due, once, and index it.
+
+        Where the feed has gone on in a stream from what the index has of it, the stream is left
+        alone, and a later poll begins from where the index stands.
+        """
+        if self._off and self._follower.runtime.monotonic() >= self._again:
             self._begin()
         done = Round()
         events = self._feed.poll()
         for (tap, stream), some in groupby(events, key=lambda event: (event.tap, event.stream)):
-            self._take(tap, stream, some, done)
-            if self._is_off or self._closed:
-                # The feed has gone on from what the index does not have: begin where it stands.
-                self._is_off = True
+            if (tap, stream) not in self._off:
+                self._take(tap, stream, some, done)
+            if self._closed:
                 break
         return done
 
     def _take(self, tap: str, stream: str, events: Iterator[Event], done: Round) -> None:
         try:
             first = next(events, None)
-            while first is not None and not self._is_off:
+            while first is not None and (tap, stream) not in self._off:
                 first = self._transaction(tap, stream, first, events, done)
         except _Unfinished as unfinished:
-            self._is_off = True
-            self._fail(unfinished.event)
-            done.failures += 1
+            self._leave(unfinished.event, done, patiently=True)
         except SingerlakeError as error:
-            self._is_off = True
-            place = self._places.get((tap, stream), START)
-            kind = type(error).__name__
-            self._fail(Failed(tap=tap, stream=stream, bookmark=place, error=str(error), kind=kind))
-            done.failures += 1
+            place, kind = self._places.get((tap, stream), START), type(error).__name__
+            failed = Failed(tap=tap, stream=stream, bookmark=place, error=str(error), kind=kind)
+            self._leave(failed, done, patiently=not isinstance(error, (BusyError, StoreError)))
+
+    def _leave(self, event: Failed, done: Round, patiently: bool) -> None:
+        """Leave a stream alone for a while: damage does not go away as soon as an outage does."""
+        options = self._follower.options
+        wait = options.idle_seconds if patiently else options.poll_seconds
+        self._off.add((event.tap, event.stream))
+        self._again = max(self._again, self._follower.runtime.monotonic() + wait)
+        self._fail(event)
+        done.failures += 1
 
     def _transaction(
         self, tap: str, stream: str, first: Event, events: Iterator[Event], done: Round
@@ -151,8 +161,7 @@ class Ingester:
         if isinstance(first, Failed):
             return self._failed(first, events, done)
         with self._storage.change(tap, stream) as change:
-            if change.bookmark != self._places.get((tap, stream)):
-                self._is_off = True  # another ingester was here
+            if self._is_overtaken(change, tap, stream):
                 return None
             if _asks_again(first):
                 self._anew(change, tap, stream, done)
@@ -178,12 +187,20 @@ class Ingester:
             done.failures += 1
             return next(events, None)
         with self._storage.change(event.tap, event.stream) as change:
-            self._anew(change, event.tap, event.stream, done)
+            if not self._is_overtaken(change, event.tap, event.stream):
+                self._anew(change, event.tap, event.stream, done)
         return None
+
+    def _is_overtaken(self, change: Change, tap: str, stream: str) -> bool:
+        """Whether another ingester was here."""
+        if change.bookmark == self._places.get((tap, stream)):
+            return False
+        self._off.add((tap, stream))
+        return True
 
     def _anew(self, change: Change, tap: str, stream: str, done: Round) -> None:
         """Index a stream from its beginning, or a tap's runs at the next poll."""
-        self._is_off = True
+        self._off.add((tap, stream))
         if not stream:
             change.clear()
             change.keep(START)

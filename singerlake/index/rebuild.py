@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from singerlake.errors import ConfigError, SingerlakeError
-from singerlake.index.commit import NamedFiles, no_files
+from singerlake.index.commit import NamedFiles
 from singerlake.index.ingester import Ingester, OnFailure
+from singerlake.index.named import LakeFiles
 from singerlake.index.query import Query
 from singerlake.index.reindex import reindex
 from singerlake.index.scan import covered, has_log
@@ -24,7 +25,7 @@ def rebuild_index(
     lake: Lake,
     on_failure: OnFailure,
     on_stream: OnStream | None = None,
-    named_files: NamedFiles = no_files,
+    named_files: NamedFiles | None = None,
 ) -> int:
     """Index every stream and every run anew; returns how many entries that are.
 
@@ -37,6 +38,7 @@ def rebuild_index(
     except ConfigError:
         storage.forget()
         storage.bind(lake_id, lake.store.url)
+    named_files = named_files or LakeFiles(lake.store)
     entries, streams = 0, set()
 
     def fail(tap: str, stream: str, error: SingerlakeError) -> None:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from singerlake.errors import UnknownStream, UnknownTap
 from singerlake.index.application import Application
-from singerlake.index.commit import NamedFiles, no_files
+from singerlake.index.commit import NamedFiles
 from singerlake.index.storage.base import Change
 from singerlake.lake import Stream
 from singerlake.lake.feed.bookmark import START
 
 
-def reindex(
-    change: Change, stream: Stream, lake_id: str, named_files: NamedFiles = no_files
-) -> int:
+def reindex(change: Change, stream: Stream, lake_id: str, named_files: NamedFiles) -> int:
     """Put what the stream has now in place of all that the index has of it; returns how many
     entries that are.
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from singerlake.errors import NotFound, SingerlakeError, UnknownStream, UnknownTap
-from singerlake.index.commit import NamedFiles, entries_of, no_files
+from singerlake.index.commit import NamedFiles, entries_of
 from singerlake.index.entry import Entry, EntryIds
+from singerlake.index.named import LakeFiles
 from singerlake.index.query import Query
 from singerlake.lake import Lake, Stream
 from singerlake.lake.feed.event import Committed
@@ -19,13 +20,13 @@ def scan_lake(
     lake: Lake,
     query: Query,
     on_failure: OnFailure | None = None,
-    named_files: NamedFiles = no_files,
+    named_files: NamedFiles | None = None,
 ) -> Iterator[Entry]:
     """The entries of the streams that a query covers; `matches` says which of them it means.
 
     Without `on_failure` the first stream that cannot be read raises its error.
     """
-    lake_id = lake.lake_id()
+    lake_id, named_files = lake.lake_id(), named_files or LakeFiles(lake.store)
     for stream in covered(lake, query, on_failure):
         try:
             yield from entries_in(stream, lake_id, named_files)
@@ -50,8 +51,11 @@ def covered(lake: Lake, query: Query, on_failure: OnFailure | None = None) -> It
         yield from (one for one in streams if query.covers(one.tap_id, one.name))
 
 
-def entries_in(stream: Stream, lake_id: str, named_files: NamedFiles = no_files) -> Iterator[Entry]:
+def entries_in(
+    stream: Stream, lake_id: str, named_files: NamedFiles | None = None
+) -> Iterator[Entry]:
     """The entries of one stream in the order of its log; none before its first commit."""
+    named_files = named_files or LakeFiles(stream.store)
     if not has_log(stream):
         return
     ids: EntryIds | None = None

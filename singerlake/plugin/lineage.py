@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 
 SETTING = "lineage"
-DESCRIPTION = (
+
+_WHERE = (
     "Where OpenLineage events about the run go: the address of a receiver, such as "
-    "`http://127.0.0.1:8080` (`singerlake lineage proxy` is one), or an openlineage.yml; `lake`: "
-    "only note in the lake who replayed what; `off`: nowhere. If unset, `OPENLINEAGE_CONFIG` and "
-    "`OPENLINEAGE_URL` say. Lineage never delays or fails a run."
+    "`http://127.0.0.1:8080` (`singerlake lineage proxy` is one), or an openlineage.yml; {}`off`: "
+    "nowhere. If unset, `OPENLINEAGE_CONFIG` and `OPENLINEAGE_URL` say. Lineage never delays or "
+    "fails a run."
 )
+OF_TARGET = _WHERE.format("")
+OF_TAP = _WHERE.format("`lake`: nowhere, and the lake only notes who replayed what; ")
 
 
 def is_wanted(setting: str | None) -> bool:

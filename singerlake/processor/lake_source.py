@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 from itertools import groupby
 from typing import Any, NoReturn
 
-from singerlake.errors import Later, SingerlakeError
+from singerlake.errors import ConfigError, Later, SingerlakeError
 from singerlake.lake.feed.bookmark import START, Bookmark
 from singerlake.lake.feed.cursor import Cursor
 from singerlake.lake.feed.event import Committed, Event, Failed, Lost, Renumbered
@@ -33,6 +33,8 @@ AT_ONCE = 500
 """Commits that are handed over in one step."""
 
 BEGUN = "begun"
+OWNER = "_owner"
+"""Under this name an engine remembers whom it works for."""
 
 
 class LakeSource:
@@ -80,6 +82,12 @@ class LakeSource:
 
     def _poll_if_nobody_does(self) -> None:
         engine = self._engine
+        owner = engine.hand_over(OWNER, OWNER, "", self.name, [])
+        if owner != self.name:
+            raise ConfigError(
+                f"{engine.url}: this engine works for {owner!r}, and a job takes every event of "
+                f"its engine; give {self.name!r} another file, or another namespace"
+            )
         if BEGUN not in engine.places(self.name).get(self.key, ""):
             self._first(engine)
         elif self._begin is not None:

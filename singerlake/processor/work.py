@@ -152,6 +152,7 @@ class Work:
             error,
             self._kept,
             singly=not self._processor.options.coalesce,
+            has_more=self.grant.has_more,
             sticky=max(60.0, 3 * delay) if self._is_poll else None,
         )
 

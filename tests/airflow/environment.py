@@ -19,7 +19,9 @@ from filelock import FileLock
 from tests.packages import absent
 
 REPOSITORY = Path(__file__).parents[2]
-AIRFLOW = "apache-airflow>=3.3"
+PACKAGES = ["apache-airflow>=3.3", "aiosmtpd>=1.4"]
+"""A mail server, too."""
+
 UV = [sys.executable, "-m", "uv", "pip", "install", "--quiet"]
 
 
@@ -27,7 +29,8 @@ UV = [sys.executable, "-m", "uv", "pip", "install", "--quiet"]
 def environment() -> Path:
     """The Python that has Airflow and what our package needs, without our package."""
     project = REPOSITORY / "pyproject.toml"
-    key = hashlib.sha256(project.read_bytes() + AIRFLOW.encode()).hexdigest()[:12]
+    pins = REPOSITORY / "constraints.txt"
+    key = hashlib.sha256(pins.read_bytes() + repr(PACKAGES).encode()).hexdigest()[:12]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "singerlake-tests"
     cache.mkdir(parents=True, exist_ok=True)
     folder = cache / f"airflow-{sys.version_info.major}.{sys.version_info.minor}-{key}"
@@ -38,7 +41,7 @@ def environment() -> Path:
             venv = [sys.executable, "-m", "uv", "venv", "--quiet", "--python", sys.executable]
             needs = ["-r", str(project), "--extra", "wait", "--extra", "kafka"]
             _run([*venv, str(folder)])
-            _run([*UV, "--python", str(python), AIRFLOW, *needs])
+            _run([*UV, "--python", str(python), "--constraint", str(pins), *PACKAGES, *needs])
             (folder / ".ready").touch()
     return python
 

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -18,8 +17,8 @@ from typing import Any
 import httpx
 
 from tests.airflow.environment import environment, install_ours
+from tests.servers import HOST, free_ports
 
-HOST = "127.0.0.1"
 PATIENCE = 240.0
 """Seconds: the machine may be busy."""
 
@@ -31,10 +30,8 @@ COMMANDS = {
 }
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return int(probe.getsockname()[1])
+ENDS = ("success", "failed", "skipped", "upstream_failed")
+"""States that a task does not leave."""
 
 
 def until(check: Callable[[], Any], what: str, patience: float = PATIENCE) -> Any:
@@ -97,21 +94,39 @@ class Airflow:
 
     # The API
 
-    def client(self) -> httpx.Client:
+    def client(self, user: str = "admin") -> httpx.Client:
         token = httpx.post(
-            f"{self.url}/auth/token", json={"username": "admin", "password": "test"}, timeout=30
+            f"{self.url}/auth/token", json={"username": user, "password": "test"}, timeout=30
         ).json()["access_token"]
         headers = {"Authorization": f"Bearer {token}"}
         return httpx.Client(base_url=self.url, headers=headers, timeout=60)
 
+    def answers(self) -> bool:
+        return bool(self._health())
+
     def is_healthy(self) -> bool:
+        wanted = ("scheduler", "triggerer", "dag_processor")
+        found = self._health()
+        return bool(found) and all(found[name]["status"] == "healthy" for name in wanted)
+
+    def _health(self) -> dict[str, Any]:
         try:
             answer = httpx.get(f"{self.url}/api/v2/monitor/health", timeout=5)
-            found = answer.json()
+            return dict(answer.json())
         except (httpx.HTTPError, ValueError):
-            return False
-        wanted = ("scheduler", "triggerer", "dag_processor")
-        return all(found[name]["status"] == "healthy" for name in wanted)
+            return {}
+
+    def connect_to_itself(self, name: str) -> None:
+        """A connection to the receiver in the API server, with a token."""
+        with self.client() as client:
+            token = client.headers["Authorization"].removeprefix("Bearer ")
+            body = {
+                "connection_id": name,
+                "conn_type": "http",
+                "host": f"{self.url}/singerlake",
+                "password": token,
+            }
+            client.post("/api/v2/connections", json=body).raise_for_status()
 
     def has_dags(self, *dag_ids: str) -> bool:
         with self.client() as client:
@@ -151,17 +166,30 @@ class Airflow:
             answer = client.get(path, params={"deserialize": "true"})
         return answer.json().get("value")
 
+    def logs(self, dag_id: str, run_id: str, task_id: str) -> str:
+        """What a task logged, on a worker and in the triggerer."""
+        folder = self.home / "logs" / f"dag_id={dag_id}" / f"run_id={run_id}" / f"task_id={task_id}"
+        return "".join(path.read_text() for path in sorted(folder.rglob("*.log")))
+
+    def has_state_of_asset(self, name: str) -> bool:
+        """Whether anything is kept for an asset."""
+        with self.client() as client:
+            found = client.get("/api/v2/assets", params={"name_pattern": name}).json()["assets"]
+            if not found:
+                return False
+            answer = client.get(f"/api/v2/assets/{found[0]['id']}/state-store")
+        return bool(answer.raise_for_status().json()["total_entries"])
+
     def until_tasks(self, dag_id: str, run_id: str, wanted: Mapping[str, str | None]) -> None:
         """Until these tasks have these states."""
 
         def are_there() -> bool:
             found = self.tasks(dag_id, run_id)
+            ended = {name: found.get(name) for name in wanted if found.get(name) in ENDS}
+            assert ended.items() <= wanted.items(), f"{dag_id}: {found}"
             return all(found.get(name) == state for name, state in wanted.items())
 
-        try:
-            until(are_there, f"{dag_id} {dict(wanted)}")
-        except AssertionError as error:
-            raise AssertionError(f"{error}; found {self.tasks(dag_id, run_id)}") from None
+        until(are_there, f"{dag_id} {dict(wanted)}")
 
 
 @contextmanager
@@ -170,8 +198,8 @@ def airflow(home: Path, dags: Path, database: str = "", **variables: str) -> Ite
     (home / "dags").mkdir(parents=True)
     for path in dags.glob("*.py"):
         shutil.copy(path, home / "dags")
-    (home / "passwords.json").write_text(json.dumps({"admin": "test"}))
-    port = free_port()
+    (home / "passwords.json").write_text(json.dumps({"admin": "test", "viewer": "test"}))
+    (port,) = free_ports(1)
     made = Airflow(home, {**_settings(home, port, database), **variables}, port)
     done = made.run("db", "migrate")
     assert done.returncode == 0, done.stderr[-2000:]
@@ -185,10 +213,11 @@ def _settings(home: Path, port: int, database: str) -> dict[str, str]:
     settings = {
         "core__executor": "LocalExecutor",
         "core__load_examples": "False",
+        "core__dags_are_paused_at_creation": "False",
         "core__dags_folder": str(home / "dags"),
         "core__parallelism": "4",
         "core__execution_api_server_url": f"http://{HOST}:{port}/execution/",
-        "core__simple_auth_manager_users": "admin:admin",
+        "core__simple_auth_manager_users": "admin:admin,viewer:viewer",
         "core__simple_auth_manager_passwords_file": str(home / "passwords.json"),
         "core__fernet_key": "",
         "database__sql_alchemy_conn": database or f"sqlite:///{home / 'airflow.db'}",

@@ -63,6 +63,8 @@ def test_it_says_where_it_listens_answers_and_stops(root: Path, index: str) -> N
         assert server.line.startswith("listening on http://127.0.0.1:")
         assert count(server.url) == 1
         assert httpx.get(f"{server.url}/readyz").status_code == 200
+        foreign = httpx.get(server.url + QUESTION, headers={"host": "evil.example"})
+        assert foreign.status_code == 421
         assert "process_resident_memory_bytes" in httpx.get(f"{server.url}/metrics").text
         assert server.stop() == (0, "")
 

@@ -200,7 +200,7 @@ class ProcessorModel:
         status, _, grant = answer
         label = f"w{number}: {worker.what or 'claims'}{' again' if again else ''}"
         if grant:
-            _, token, _, _, _, _, *entries = grant
+            _, token, _, _, _, _, _, *entries = grant
             positions = tuple(int(entry.split("|")[0]) for entry in entries)
             values = tuple(entry.partition("\n")[2] for entry in entries)
             got = Worker("working", str(token), positions, values, lives=worker.lives)

@@ -56,7 +56,7 @@ MUTANTS = [
     ),
     Mutant(
         "a key that is let go without a look at its queue",
-        "  else state.c, state.u = '', '' end\n  make_ready(key, state)\n",
+        "  else state.c, state.u = '', '' end\n  make_ready(key, state, length)\n",
         "  else state.c, state.u = '', '' end\n",
         "STRANDED",
         Bounds(failures=1, crashes=0, lapses=0, cuts=0),

@@ -60,7 +60,7 @@ def case(
 
 CASES = {
     "a put of an orphan's bytes, beside a purge": case(
-        with_an_orphan, share=2, whole=4, a=putting(1), p=purging_files()
+        with_an_orphan, share=2, whole=3, a=putting(1), p=purging_files()
     ),
     "the same, and one of them dies": case(
         with_an_orphan, deaths=1, share=0, whole=2, a=putting(1), p=purging_files()

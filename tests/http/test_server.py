@@ -37,15 +37,20 @@ serve(Service(Echo(limits), limits), Listen(), lambda url: print(url, flush=True
 @contextmanager
 def process(stop_seconds: float) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     started = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, str(stop_seconds)], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", PROGRAM, str(stop_seconds)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     assert started.stdout is not None
+    assert started.stderr is not None
     try:
         yield started.stdout.readline().strip(), started
     finally:
         started.kill()
         started.wait()
         started.stdout.close()
+        started.stderr.close()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -67,6 +72,11 @@ def test_a_stop_waits_for_requests_and_not_for_ever() -> None:
             server.send_signal(signal.SIGTERM)
             assert server.wait(60) == 0
             assert time.monotonic() - begun >= 1
+        answer = read_answer(held)
+        assert answer is not None
+        assert (answer.status, answer.json["code"]) == (503, "Stopping")
+        assert server.stderr is not None
+        assert "Traceback" not in server.stderr.read()
     with pytest.raises(ConnectionRefusedError):
         get(url, "/")
 

@@ -282,3 +282,28 @@ def test_pages_while_an_ingester_writes(
         query = drawn(chance)
         assert storage.page(query, limit=10_000) == answer(query, entries)
     expect_same(storage, lake, tmp_path)
+
+
+def test_a_stream_that_cannot_be_indexed_holds_no_other_back(tmp_path: Path, lake: Lake) -> None:
+    """Its bookmark is stale, and what is there now cannot be read."""
+    storage = open_index(f"sqlite:///{tmp_path}/index.db")
+    land(lake, "first", range(2))
+    saved = lake.store.read(KEYS.manifest).data
+    land(lake, "second", range(2, 4))
+    follow(storage, lake)
+    overwrite(lake.store, KEYS.manifest, saved)
+    vacuum(lake.store, KEYS, LARGE)
+    (merged,) = lake.stream(TAP, "orders").snapshot().files()
+    assert merged.merge is not None
+    lake.store.delete(KEYS.under(merged.merge.path))
+    land(lake, "third", range(10, 13), "people")
+    failures: list[Failed] = []
+    ingester = Ingester(storage, lake, on_failure=failures.append)
+    assert ingester.poll().entries == 3
+    assert [one.stream for one in failures] == ["orders"]
+    land(lake, "fourth", range(20, 22), "people")
+    ingester.hint(TAP, "people")
+    assert ingester.poll().entries == 2
+    assert len(failures) == 1
+    assert storage.count(Query(stream="orders")) == 4
+    storage.close()

@@ -65,7 +65,9 @@ def test_a_writer_waits_for_another_and_then_says_so(
 ) -> None:
     storage = open_index(f"sqlite:///{path}")
     monkeypatch.setattr(sqlite, "PATIENCE", 0.1)
-    other = open_index(f"sqlite:///{path}")
+    with storage.change("tap", "stream"):
+        other = open_index(f"sqlite:///{path}")
+        assert other.streams() == []  # who only asks waits for nobody
     with (
         storage.change("tap", "stream"),
         pytest.raises(BusyError, match="another program"),
@@ -136,6 +138,8 @@ def test_each_question_uses_an_index(path: Path) -> None:
     with storage.read() as connection:  # type: ignore[attr-defined]
         connection.raw.set_trace_callback(None)
         asked = [sql for sql in traced if "entries e" in sql]
+        assert any("long_by_name" in sql for sql in asked)
+        assert any("long_by_stream" in sql for sql in asked)
         for sql in asked:
             plan = connection.raw.execute(f"EXPLAIN QUERY PLAN {sql}").fetchall()
             steps = [row[3] for row in plan]

@@ -72,6 +72,21 @@ def test_the_latest_of_a_stream(storage: Storage) -> None:
     assert storage.latest("tap-a--x", "nothing") is None
 
 
+def test_absurd_questions_have_answers(storage: Storage) -> None:
+    entries = fill(storage, 14, 10)
+    for number in (0, -1, 2**63 - 1, 2**63, -(2**63), -(2**63) - 1, 10**40, -(10**40)):
+        for name in ("start", "end", "version", "min_size", "max_size"):
+            query = Query(stream="orders", **{name: number})
+            assert storage.page(query, limit=1000) == answer(query, entries), query
+            assert storage.count(query) == len(answer(query, entries)), query
+        found = storage.latest("tap-a--x", "orders", since=number)
+        assert (found is None) == (number > 10**15)
+    for name in ("tap", "stream", "run_id", "tap_pattern", "stream_pattern"):
+        for text in ("", "\0", "\ud800", "[", "*" * 200, "x" * 10_000, "'; --", "%s", ":scope"):
+            query = Query(**{name: text})
+            assert storage.page(query, limit=1000) == answer(query, entries), query
+
+
 def test_a_stream_in_the_order_of_its_log(storage: Storage) -> None:
     entries = fill(storage, 6)
     assert storage.streams() == sorted(STREAMS)

@@ -118,7 +118,8 @@ def test_show_names_replays_and_how_far_they_are(root: Path) -> None:
 
 def test_notes_that_somebody_broke_are_passed_over(root: Path) -> None:
     path = root / "raw/singerlake.json"
-    for wrong in (5, [], {TAP_ID: 5}, {TAP_ID: {STREAM: [5, {"kind": "replay"}]}}):
+    broken: list[Any] = [5, [], {TAP_ID: 5}, {TAP_ID: {STREAM: [5, {"kind": "replay"}]}}]
+    for wrong in broken:
         path.write_text(json.dumps(json.loads(path.read_bytes()) | {"lineage": wrong}))
         assert consumers.of_stream(open_store(root), TAP_ID, STREAM) == ()
         assert told("lineage", "show", root, TAP_ID, STREAM)["consumers"] == []

@@ -58,9 +58,12 @@ class Postgres:
 
 
 @contextmanager
-def run_postgres() -> Iterator[Postgres]:
-    """A server that decodes its log for taps; a test without one is skipped, or fails in CI."""
-    programs = find()
+def run_postgres(decodes: bool = True) -> Iterator[Postgres]:
+    """A server that decodes its log for taps; a test without one is skipped, or fails in CI.
+
+    Not every test needs a log that is decoded: then any server will do.
+    """
+    programs = find(decodes)
     if programs is None:
         packages.absent(WITHOUT)
     # It refuses to run as root, and the user it runs as must reach its folder.
@@ -83,7 +86,7 @@ def run_postgres() -> Iterator[Postgres]:
         # Since 15.20 and its like, a server decodes its log only with what it is allowed to.
         allowed = [programs / "postgres", "-D", data, "-C", "output_plugin_libraries"]
         asked = subprocess.run(allowed, user=user, cwd=folder, check=False, capture_output=True)
-        if asked.returncode == 0:
+        if decodes and asked.returncode == 0:
             options["output_plugin_libraries"] = "wal2json"
         server = subprocess.Popen(
             [
@@ -113,13 +116,13 @@ def _await(programs: Path, port: int, server: subprocess.Popen[bytes]) -> None:
         time.sleep(0.1)
 
 
-def find() -> Path | None:
-    """The programs of the newest version that is installed and has wal2json."""
+def find(decodes: bool = True) -> Path | None:
+    """The programs of the newest version that is installed and has wal2json, if that is needed."""
     folders = [path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/initdb")]
     folders.sort(key=lambda path: int(path.parts[-2]), reverse=True)
     if on_path := shutil.which("initdb"):
         folders.append(Path(on_path).resolve().parent)
-    return next((folder for folder in folders if _has_wal2json(folder)), None)
+    return next((each for each in folders if not decodes or _has_wal2json(each)), None)
 
 
 def _has_wal2json(programs: Path) -> bool:

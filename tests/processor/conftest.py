@@ -49,3 +49,9 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
         made = open_engine(url, namespace=new_namespace(), backlog=1000)
     with made:
         yield made
+
+
+@pytest.fixture(scope="session")
+def shared_valkey(valkey: Server) -> Server:
+    """For Hypothesis, which runs many examples of one test."""
+    return valkey

@@ -35,6 +35,7 @@ LINES = [schema("s"), record("s", 1), state({"at": 1})]
 
 SETTINGS = {
     "lake_root",
+    "lineage",
     "tap_id",
     "staged_files",
     "storage_options",

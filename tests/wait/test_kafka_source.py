@@ -91,3 +91,22 @@ def test_bad_settings_are_named_and_secrets_are_not() -> None:
     assert isinstance(error, ConfigError)
     assert "sasl.pasword" in str(error)
     assert "s3cret" not in str(error)
+
+
+def test_a_message_of_the_same_millisecond_counts(broker: Kafka) -> None:
+    """Messages have no microseconds, and what they are compared with has."""
+    broker.create("millisecond")
+    since = datetime(2026, 3, 3, 6, 0, 0, 114788, tzinfo=timezone.utc)
+    waiting = waiter(event(broker, "millisecond", since=since))
+    try:
+        broker.send("millisecond", b"{}", time=int(since.timestamp() * 1000) - 1)
+        assert not waiting.look().is_done
+        broker.send("millisecond", b"{}", time=int(since.timestamp() * 1000))
+        assert waiting.look().is_done
+    finally:
+        waiting.close()
+    later = waiter(event(broker, "millisecond", since=since))
+    try:
+        assert later.look().is_done
+    finally:
+        later.close()

@@ -99,6 +99,7 @@ def ingest(
                 service.limits,
                 token=service.token,
                 metrics=metrics,
+                hosts=service.hosts(),
                 ready=lambda: "" if all(alive() for alive in running) else "a part has ended",
             )
         )

@@ -73,6 +73,7 @@ def serve(
                     service.limits,
                     token=service.token,
                     metrics=metrics,
+                    hosts=service.hosts(public_url),
                 )
             )
     finally:

@@ -14,7 +14,12 @@ from singerlake.processor import Engine
 @engine_command
 @click.argument("id")
 def cancel(engine: Engine, id: str, as_json: bool) -> None:
-    """Cancel a scheduled event."""
+    """Cancel a scheduled event.
+
+    \b
+    Examples:
+      singerlake process cancel nightly-report
+    """
     if not engine.cancel(id):
         raise ConfigError(
             f"no event {id!r} is scheduled; `singerlake process scheduled` lists those that are"

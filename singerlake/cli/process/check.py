@@ -29,6 +29,11 @@ def check(ctx: click.Context, engine: Engine, oldest: float, as_json: bool) -> N
 
     Exits with 1 where a key is stranded, stands still for somebody to look at it, or waits for too
     long: run it from cron.
+
+    \b
+    Examples:
+      singerlake process check
+      singerlake process check --oldest 600 --json
     """
     findings = list(_findings(engine, oldest))
     if as_json:

@@ -17,6 +17,11 @@ def ls(engine: Engine, limit: int, as_json: bool) -> None:
     """List keys, and how each stands.
 
     Those that have events, a holder, a pause or a value; of an idle key nothing is left.
+
+    \b
+    Examples:
+      singerlake process ls
+      singerlake process ls --engine redis://queue:6379/0 --json
     """
     states = [state for _, state in zip(range(limit), engine.states(), strict=False)]
     if as_json:

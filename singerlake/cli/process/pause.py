@@ -17,6 +17,10 @@ def pause(engine: Engine, key: str, reason: str, as_json: bool) -> None:
     """Hand out no more events of a key.
 
     An event that is being processed goes on to its end. Events that are added wait.
+
+    \b
+    Examples:
+      singerlake process pause tap-github--meltano/issues --reason 'the sink is moved'
     """
     engine.pause(key, reason)
     if as_json:

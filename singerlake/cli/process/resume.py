@@ -16,6 +16,10 @@ def resume(engine: Engine, key: str, as_json: bool) -> None:
 
     A key that stands still because its stream has a new log goes on with that log, from its
     beginning.
+
+    \b
+    Examples:
+      singerlake process resume tap-github--meltano/issues
     """
     if not engine.resume(key):
         raise ConfigError(f"key {key!r} is not paused; `singerlake process why {key}` says more")

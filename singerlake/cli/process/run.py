@@ -62,18 +62,50 @@ class _Every(click.ParamType):  # type: ignore[type-arg]
     help="Where to begin, for an engine that does not know NAME yet.",
 )
 @click.option("--every", type=_Every(), metavar="SPAN", help="At most once in SPAN for a stream.")
-@click.option("--concurrency", type=click.IntRange(min=1), default=8, show_default=True)
+@click.option(
+    "--concurrency",
+    type=click.IntRange(min=1),
+    default=8,
+    show_default=True,
+    help="Streams at once in this process.",
+)
 @click.option("--limit", type=click.IntRange(min=1), help="Streams at once, over all processors.")
-@click.option("--max-deliveries", type=click.IntRange(min=1), default=10, show_default=True)
-@click.option("--on-dead", type=click.Choice(["hold", "skip"]), default="hold", show_default=True)
+@click.option(
+    "--max-deliveries",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="How often an event is tried before it is a dead letter.",
+)
+@click.option(
+    "--on-dead",
+    type=click.Choice(["hold", "skip"]),
+    default="hold",
+    show_default=True,
+    help="Whether a dead letter holds its stream, or the stream goes on.",
+)
 @click.option("--at-most-once", is_flag=True, help="Never hand out an event a second time.")
 @click.option(
     "--coalesce/--no-coalesce",
     default=None,
     help="One call for all commits that wait; on for vacuum and project.",
 )
-@click.option("--lease", type=click.FloatRange(min=1), default=30.0, metavar="SECONDS")
-@click.option("--poll", type=click.FloatRange(min=0.05), default=5.0, metavar="SECONDS")
+@click.option(
+    "--lease",
+    type=click.FloatRange(min=1),
+    default=30.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long a stream stays with a processor that is silent.",
+)
+@click.option(
+    "--poll",
+    type=click.FloatRange(min=0.05),
+    default=5.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How often the lake is asked for new commits.",
+)
 @click.option("--until-idle", is_flag=True, help="End once everything is processed.")
 @click.option("--metrics", metavar="HOST:PORT", help="Serve metrics for Prometheus there.")
 @click.option("--statsd", metavar="HOST:PORT", help="Push metrics to statsd there.")

@@ -10,7 +10,12 @@ from singerlake.processor import Engine
 
 @engine_command
 def scheduled(engine: Engine, as_json: bool) -> None:
-    """List scheduled events, the next one first."""
+    """List scheduled events, the next one first.
+
+    \b
+    Examples:
+      singerlake process scheduled --json
+    """
     rows = [
         {"id": one.id, "key": one.key, "due": moment(one.due), "value": plain(one.value)}
         for one in engine.scheduled()

@@ -24,7 +24,12 @@ from singerlake.processor import Engine
 @key_argument
 @click.option("--limit", type=click.IntRange(min=0), default=10, help="At most so many events.")
 def show(engine: Engine, key: str, limit: int, as_json: bool) -> None:
-    """Show one key and its next events."""
+    """Show one key and its next events.
+
+    \b
+    Examples:
+      singerlake process show tap-github--meltano/issues --limit 3
+    """
     state, entries = engine.look(key), engine.peek(key, limit) if limit else []
     if as_json:
         events = [entry_as_json(entry) for entry in entries]

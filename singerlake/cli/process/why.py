@@ -22,6 +22,10 @@ def why(engine: Engine, key: str, as_json: bool) -> None:
 
     By whom it is leased and since when, behind which event, whether it is paused, backs off, or is
     held by a dead letter.
+
+    \b
+    Examples:
+      singerlake process why tap-github--meltano/issues
     """
     state = engine.look(key)
     letters = [letter for letter in engine.dead() if letter.key == key]

@@ -11,6 +11,9 @@ Values = Mapping[str, Any]
 class Connection(Protocol):
     """Statements have parameters such as `:name`."""
 
+    def using(self, index: str) -> str:
+        """What stands behind a table's name to say which index is meant; "" says nothing."""
+
     def rows(self, sql: str, values: Values) -> list[Sequence[Any]]:
         """All rows of an answer."""
 

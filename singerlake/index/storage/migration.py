@@ -31,6 +31,12 @@ def migrate(connection: Connection, file: str, url: str) -> None:
         connection.run(sql, {"name": FACT, "value": str(newest)})
 
 
+def is_current(connection: Connection, file: str) -> bool:
+    """Whether there is nothing to do: most who open an index find it so, and need not write."""
+    steps = statements(file)
+    return _version(connection, steps["is_there"]) == len(steps) - 1
+
+
 def _version(connection: Connection, is_there: str) -> int:
     if not connection.rows(is_there, {}):
         return 0

@@ -14,10 +14,11 @@ from psycopg import IsolationLevel
 
 from singerlake.errors import BadLocation, PermissionDenied, Unavailable
 from singerlake.index.storage.connection import Connection
-from singerlake.index.storage.migration import migrate
+from singerlake.index.storage.migration import is_current, migrate
 from singerlake.index.storage.relational import RelationalStorage
 from singerlake.index.storage.statement import for_postgresql
 
+SCHEMA = "postgresql.sql"
 CONNECT_SECONDS = 30
 MIGRATION = 0x51A9E41DE8
 """The number of the lock that those who make the tables hold."""
@@ -32,6 +33,9 @@ class PostgreSQLConnection:
 
     def __init__(self, raw: Raw) -> None:
         self._raw = raw
+
+    def using(self, index: str) -> str:
+        return ""
 
     def rows(self, sql: str, values: Mapping[str, Any]) -> list[Sequence[Any]]:
         return list(self._raw.execute(_text(sql), values or None).fetchall())
@@ -64,9 +68,12 @@ class PostgreSQLStorage(RelationalStorage):
         self._secret_url = url
         self._own = threading.local()
         self._all: list[Raw] = []
-        with self.write() as connection:
-            connection.rows("SELECT pg_advisory_xact_lock(:key)", {"key": MIGRATION})
-            migrate(connection, "postgresql.sql", self.url)
+        with self.read() as connection:
+            current = is_current(connection, SCHEMA)
+        if not current:
+            with self.write() as connection:
+                connection.rows("SELECT pg_advisory_xact_lock(:key)", {"key": MIGRATION})
+                migrate(connection, SCHEMA, self.url)
 
     def _connection(self) -> Raw:
         found: Raw | None = getattr(self._own, "connection", None)

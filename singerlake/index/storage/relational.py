@@ -29,8 +29,7 @@ from singerlake.lake.feed.cursor import Cursor
 
 _READ, _WRITE = statements("read.sql"), statements("write.sql")
 
-_SELECT = f"SELECT {_READ['columns']} FROM {_READ['joined']} AND "
-_COUNT = f"SELECT count(*) FROM {_READ['joined']} AND "
+_SELECT = f"SELECT {_READ['columns']} FROM {_READ['joined'].format(index='')} AND "
 _SUMS = "count(*), coalesce(sum(e.records), 0), sum(e.size), min(e.starts), max(e.ends)"
 _FLOORED = f"(e.starts - ((e.starts % {DAY}) + {DAY}) % {DAY}) / {DAY}"
 _GROUPS = {"day": _FLOORED, "run": "s.tap, coalesce(r.run_id, '')", "stream": "s.tap, s.stream"}
@@ -80,10 +79,13 @@ class RelationalStorage(Storage):
     def count(self, query: Query) -> int:
         with self.read() as connection:
             scans = [one for some in _plan(connection, query) for one in some]
-            return sum(connection.rows(_COUNT + one.where, one.values)[0][0] for one in scans)
+            return sum(
+                connection.rows(_scanning(connection, "count(*)", one), one.values)[0][0]
+                for one in scans
+            )
 
     def latest(self, tap: str, stream: str, since: int | None = None) -> Entry | None:
-        low = scan.EARLIEST if since is None else since
+        low = scan.EARLIEST if since is None else max(scan.EARLIEST, min(since, scan.LATEST))
         with self.read() as connection:
             found = [
                 entry
@@ -106,13 +108,15 @@ class RelationalStorage(Storage):
 
     def summary(self, query: Query, by: By) -> list[Tally]:
         group = _GROUPS[by]
-        select = f"SELECT {_SUMS}, {group} FROM {_READ['joined']} AND "
+        columns = f"{_SUMS}, {group}"
         with self.read() as connection:
             scans = [one for some in _plan(connection, query) for one in some]
             rows = [
                 row
                 for one in scans
-                for row in connection.rows(f"{select}{one.where} GROUP BY {group}", one.values)
+                for row in connection.rows(
+                    f"{_scanning(connection, columns, one)} GROUP BY {group}", one.values
+                )
             ]
         return added(_tally(row, by) for row in rows)
 
@@ -227,8 +231,14 @@ def _plan(connection: Connection, query: Query) -> list[list[Scan]]:
     return scan.plan(query, lengths, streams, runs)
 
 
+def _scanning(connection: Connection, columns: str, one: Scan) -> str:
+    """The statement of a scan."""
+    table = _READ["joined"].format(index=connection.using(one.index))
+    return f"SELECT {columns} FROM {table} AND {one.where}"
+
+
 def _page(connection: Connection, one: Scan, limit: int) -> list[Sequence[Any]]:
-    sql = f"{_SELECT}{one.where} {_READ['ordered']}"
+    sql = f"{_scanning(connection, _READ['columns'], one)} {_READ['ordered']}"
     return connection.rows(sql, {**one.values, "limit": limit})
 
 

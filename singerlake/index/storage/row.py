@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from singerlake.index.entry import Entry, EntryIds, Upload, named_file_path, own_path
+from singerlake.index.entry import Entry, Upload, entry_ids, named_file_path, own_path
 from singerlake.index.query import Position, stream_key
 from singerlake.index.storage.safe_text import from_safe
 
@@ -119,7 +119,6 @@ class Reader:
 
     def __init__(self, lake_id: str) -> None:
         self._lake_id = lake_id
-        self._ids: dict[tuple[str, str, str], EntryIds] = {}
 
     def entry(self, row: Sequence[Any], uploads: Mapping[int, tuple[str, Upload]]) -> Entry:
         (_, tap, stream, is_upload, log_id, sequence, ordinal, first_sequence) = row[:8]
@@ -131,7 +130,7 @@ class Reader:
             id, upload = uploads[number]
             path = upload.url
         else:
-            id = self._id(tap, stream, log_id, sequence, ordinal)
+            id = entry_ids(self._lake_id, tap, stream, log_id).id(sequence, ordinal)
             if ordinal:
                 path = named_file_path(unpack_hash(bytes(packed)))
             elif held is not None:
@@ -161,11 +160,3 @@ class Reader:
             merged=merged,
             upload=upload,
         )
-
-    def _id(self, tap: str, stream: str, log_id: str, sequence: int, ordinal: int) -> str:
-        key = (tap, stream, log_id)
-        if key not in self._ids:
-            if len(self._ids) > 10_000:
-                self._ids.clear()
-            self._ids[key] = EntryIds(self._lake_id, tap, stream, log_id)
-        return self._ids[key].id(sequence, ordinal)

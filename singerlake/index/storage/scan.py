@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+import msgspec
 
 from singerlake.index.query import Position, Query, stream_key
 from singerlake.index.storage.row import longest, name_key
@@ -25,6 +27,8 @@ class Scan:
 
     where: str
     values: dict[str, Any] = field(hash=False)
+    index: str = ""
+    """The index that it is about, where a planner may not see it."""
 
     def behind(self, after: Position | None) -> Scan:
         """The part of the scan that comes after a position."""
@@ -33,7 +37,7 @@ class Scan:
         names = ("after_starts", "after_ends", "after_sequence", "after_ordinal", "after_stream")
         values = {**self.values, **dict(zip(names, after, strict=True))}
         values["low"] = max(values["low"], after[0])
-        return Scan(f"{self.where} AND {_SQL['behind']}", values)
+        return Scan(f"{self.where} AND {_SQL['behind']}", values, self.index)
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,7 @@ def plan(
     `lengths` are those of all entries, `streams` gives those that the query may cover, and `runs`
     are the numbers of the query's run, None where it asks for none.
     """
+    query = _within_64_bits(query)
     filters, values = _filters(query)
     if runs is not None:
         chosen, more = _of_streams(query, streams)
@@ -82,6 +87,20 @@ def plan(
     return [reaches, begins]
 
 
+def _within_64_bits(query: Query) -> Query:
+    """No entry has a number beyond, and no database takes one."""
+    names = ("start", "end", "version", "min_size", "max_size")
+    given = {name: getattr(query, name) for name in names}
+    return msgspec.structs.replace(
+        query,
+        **{
+            name: max(EARLIEST, min(number, LATEST))
+            for name, number in given.items()
+            if number is not None
+        },
+    )
+
+
 def _reaching(
     query: Query, scope: _Scope, length: int, filters: list[str], values: dict[str, Any]
 ) -> Scan:
@@ -89,7 +108,8 @@ def _reaching(
     of_length = f"e.length > 0 AND e.length = {length}" if length else "e.length = 0"
     where = _SQL["reaches"].format(scope=scope.column, length=of_length)
     low = max((query.start or 0) - longest(length), EARLIEST)
-    return _scan(" AND ".join([where, *filters]), query, low, scope.key, values)
+    found = _scan(" AND ".join([where, *filters]), query, low, scope.key, values)
+    return replace(found, index=f"long_by_{scope.column}" if length else "")
 
 
 def _scan(where: str, query: Query, low: int, key: int, values: dict[str, Any]) -> Scan:

@@ -11,7 +11,7 @@ from typing import Any
 
 from singerlake.errors import BadLocation, BusyError, CorruptDocument, Unavailable
 from singerlake.index.storage.connection import Connection
-from singerlake.index.storage.migration import migrate
+from singerlake.index.storage.migration import is_current, migrate
 from singerlake.index.storage.relational import RelationalStorage
 
 PATIENCE = 120.0
@@ -19,6 +19,7 @@ PATIENCE = 120.0
 
 CACHE_KIB = 64 * 1024
 
+SCHEMA = "sqlite.sql"
 READING, WRITING = "BEGIN", "BEGIN IMMEDIATE"
 
 
@@ -36,6 +37,9 @@ class SQLiteConnection:
         # Without power the newest transactions may go: rows and bookmark go together.
         self.raw.execute("PRAGMA synchronous = NORMAL")
         self.raw.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+
+    def using(self, index: str) -> str:
+        return f"INDEXED BY {index}" if index else ""
 
     def rows(self, sql: str, values: Mapping[str, Any]) -> list[Sequence[Any]]:
         return self.raw.execute(sql, values).fetchall()
@@ -62,8 +66,11 @@ class SQLiteStorage(RelationalStorage):
         self._own = threading.local()
         self._all: list[SQLiteConnection] = []
         path.parent.mkdir(parents=True, exist_ok=True)
-        with self.write() as connection:
-            migrate(connection, "sqlite.sql", self.url)
+        with self.read() as connection:
+            current = is_current(connection, SCHEMA)
+        if not current:
+            with self.write() as connection:
+                migrate(connection, SCHEMA, self.url)
 
     def _connection(self) -> SQLiteConnection:
         found: SQLiteConnection | None = getattr(self._own, "connection", None)

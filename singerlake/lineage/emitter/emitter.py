@@ -62,6 +62,7 @@ class Emitter:
         self._most = most_waiting
         self._waiting: deque[tuple[Make, int]] = deque()
         self._made: deque[bytes] = deque()
+        self._turn = threading.Lock()
         self._work, self._closing = threading.Event(), threading.Event()
         self._abandoned = threading.Event()
         self._complained = False
@@ -72,13 +73,21 @@ class Emitter:
 
         `make` is called on the emitter's thread, and makes about so many events.
         """
-        if self._closing.is_set() or len(self._waiting) >= self._most:
-            self.counts.dropped += events
-            return
-        self._waiting.append((make, events))
-        if self._thread is None:
-            self._thread = self._runtime.start(self._run, "singerlake-lineage")
+        with self._turn:
+            full = self._closing.is_set() or len(self._waiting) >= self._most
+            if full or not self._has_thread():
+                self.counts.dropped += events
+                return
+            self._waiting.append((make, events))
         self._work.set()
+
+    def _has_thread(self) -> bool:
+        if self._thread is None:
+            try:
+                self._thread = self._runtime.start(self._run, "singerlake-lineage")
+            except RuntimeError as error:  # the machine has no room for another
+                self._complain(str(error))
+        return self._thread is not None
 
     def close(self) -> Counts:
         """Wait for `AT_THE_END` at most for unsent events, and say in the log how many are left."""

@@ -84,6 +84,8 @@ class Grant:
     entries: tuple[Entry, ...]
     state: bytes = b""
     progress: bytes = b""
+    has_more: bool = True
+    """False where nothing waited behind these events when they were handed out."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,12 @@ class Outcome:
     state: bytes | None = None
     singly: bool = False
     sticky: float | None = None
+    has_more: bool = True
+    """That of the grant: a hint, for an engine that has a short way to more of the same key."""
+
+    @property
+    def expects_more(self) -> bool:
+        return self.what == "more" and self.has_more
 
 
 @dataclass(frozen=True)

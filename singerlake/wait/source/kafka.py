@@ -6,7 +6,7 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -116,7 +116,7 @@ class KafkaSource:
         if event.after is not None:
             # A partition that was added later is read from its beginning.
             return {number: event.after.get(str(number), 0) for number in ends}
-        start = max(filter(None, (event.since, question.span.start)))
+        start = _floor(max(filter(None, (event.since, question.span.start))))
         if start == ALWAYS.start or not ends:
             return dict.fromkeys(ends, 0)
         ms = int(start.timestamp() * 1000)
@@ -207,7 +207,12 @@ def _arrival(event: KafkaEvent, message: Message) -> Arrival:
 
 
 def _is_since(arrival: Arrival, event: KafkaEvent) -> bool:
-    return event.since is None or arrival.time >= event.since
+    return event.since is None or arrival.time >= _floor(event.since)
+
+
+def _floor(moment: datetime) -> datetime:
+    """Messages have times of whole milliseconds: one that came in the same counts."""
+    return moment - timedelta(microseconds=moment.microsecond % 1000)
 
 
 def _body(message: Message) -> Any:

@@ -1,11 +1,19 @@
 """DAGs that wait, for the tests. What is awaited comes in each run's configuration."""
 
+import os
 from datetime import timedelta
 
 from airflow.sdk import DAG, task
 
-from singerlake.airflow import EventsSensor, wait_for
-from singerlake.wait import ANY, HttpEvent, LakeCommit, LakeRun, Need, Window
+from singerlake.airflow import (
+    EventsSensor,
+    MarkEventOperator,
+    StatusEmailOperator,
+    StatusNotifier,
+    wait_for,
+)
+from singerlake.wait import ANY, HttpEvent, KafkaEvent, LakeCommit, LakeRun, Need, Window
+from singerlake.wait.event import to_json
 
 TAP, STREAM = "tap-test--tests", "orders"
 DAY = Window("D")
@@ -19,6 +27,12 @@ with DAG("one_sensor", schedule=None):
             LakeRun(tap=TAP, streams=("{{ dag_run.conf['stream'] }}",)),
             LakeCommit(tap=TAP, stream=STREAM, window=DAY),
             HttpEvent(post="{{ dag_run.conf['post'] }}", name="partner"),
+            KafkaEvent(
+                topic="{{ dag_run.conf['topic'] }}",
+                config={"bootstrap.servers": "{{ dag_run.conf['kafka'] }}"},
+                match={"country": "DE"},
+                name="message",
+            ),
         ],
         at="{{ dag_run.run_after.isoformat() }}",
         deadline="{{ dag_run.conf['deadline'] }}",
@@ -65,15 +79,8 @@ with DAG("any_of", schedule=None):
 with DAG("mapped", schedule=None):
     EventsSensor.partial(task_id="waits", deadline=LATE, **QUICK).expand(
         events=[
-            [
-                {
-                    "type": "lake-commit",
-                    "tap": TAP,
-                    "stream": STREAM,
-                    "window": {"kind": "calendar", "frequency": "D"},
-                }
-            ],
-            [{"type": "http", "post": "never"}],
+            to_json([LakeCommit(tap=TAP, stream=STREAM, window=DAY)]),
+            to_json([HttpEvent(post="never")]),
         ]
     )
 
@@ -91,3 +98,27 @@ with DAG("many", schedule=None):
         return "works"
 
     works()
+
+with DAG("marks", schedule=None):
+    KAFKA = {"bootstrap.servers": os.environ.get("KAFKA", "")}
+    for name, how, awaited in (
+        ("by-database", {}, HttpEvent(post="by-database")),
+        ("by-http", {"http_conn_id": "receiver"}, HttpEvent(post="by-http")),
+        (
+            "by-kafka",
+            {"kafka_topic": "marks", "kafka_config": KAFKA},
+            KafkaEvent(topic="marks", config=KAFKA, match={"event": "by-kafka"}),
+        ),
+    ):
+        marked = MarkEventOperator(task_id=f"marks_{name}", event=name, **how)
+        marked >> EventsSensor(task_id=name, events=[awaited], deadline=LATE * 6, **QUICK)
+
+with DAG("mails", schedule=None):
+    waits = EventsSensor(
+        task_id="waits",
+        events=[HttpEvent(post="never", name="<script>alert(1)</script> {{ 7 * 7 }}")],
+        deadline=timedelta(seconds=2),
+        on_failure_callback=StatusNotifier(to="callback@example.com"),
+        **QUICK,
+    )
+    waits >> StatusEmailOperator(task_id="mails", to="task@example.com", trigger_rule="all_done")

@@ -115,9 +115,9 @@ class Ground:
         return [one["lake"]["sequence"] for one in self.files(**params)["records"]]
 
 
-def build(folder: Path) -> tuple[Lake, Storage]:
+def build(folder: Path, index: str | None = None) -> tuple[Lake, Storage]:
     lake = open_lake(folder / "lake", create=True)
-    storage = open_index(f"sqlite:///{folder}/index.db")
+    storage = open_index(index or f"sqlite:///{folder}/index.db")
     for number in range(COMMITS):
         land(lake, WHAT, number, f"Run/{number // 3}")
         if number == 3:
@@ -130,8 +130,8 @@ def build(folder: Path) -> tuple[Lake, Storage]:
 
 
 @contextmanager
-def served(folder: Path, **kit: Any) -> Iterator[Ground]:
-    lake, storage = build(folder)
+def served(folder: Path, index: str | None = None, **kit: Any) -> Iterator[Ground]:
+    lake, storage = build(folder, index)
     uploads = folder / "uploads"
     uploads.mkdir()
     archive = Archive(storage, lake, open_store(uploads), OnThursday())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 
 import pytest
 
@@ -118,6 +119,38 @@ def test_a_fault_in_one_event_keeps_no_other_back(caplog: pytest.LogCaptureFixtu
     counts = emitter.close()
     assert (counts.sent, counts.failed, counts.refused) == (2, 1, 1)
     assert caplog.text.count("Lineage: an event could not be made") == 1
+
+
+def test_a_machine_without_room_for_a_thread_costs_events_only(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Full(Runtime):
+        def start(self, work: Callable[[], object], name: str) -> threading.Thread:
+            raise RuntimeError("can't start new thread")
+
+    emitter = Emitter(lambda data: None, "x", logger, Full())
+    emitter.report(lambda: event(1), 2)
+    assert emitter.close().dropped == 2
+    assert "can't start new thread" in caplog.text
+
+
+def test_reports_from_many_threads_share_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[str] = []
+
+    class Counting(Runtime):
+        def start(self, work: Callable[[], object], name: str) -> threading.Thread:
+            begun.append(name)
+            return super().start(work, name)
+
+    sent: list[bytes] = []
+    emitter = Emitter(sent.append, "x", logger, Counting())
+    threads = [threading.Thread(target=emitter.report, args=(lambda: event(1),)) for _ in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert emitter.close().sent == 20
+    assert len(begun) == 1
 
 
 def test_no_thread_is_started_for_nothing() -> None:

@@ -17,6 +17,10 @@ def drop(engine: Engine, key: str, position: int | None, as_json: bool) -> None:
     """Forget dead letters; their key goes on.
 
     All of the KEY, or the one at POSITION.
+
+    \b
+    Examples:
+      singerlake process dead drop tap-github--meltano/issues 1795014430493996
     """
     positions = chosen(engine, key, position)
     for one in sorted(positions, reverse=True):  # the last one put to the head is the first

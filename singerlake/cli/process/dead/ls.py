@@ -10,7 +10,12 @@ from singerlake.processor import Engine
 
 @engine_command
 def ls(engine: Engine, as_json: bool) -> None:
-    """List dead letters, the oldest first."""
+    """List dead letters, the oldest first.
+
+    \b
+    Examples:
+      singerlake process dead ls
+    """
     letters = [letter_as_json(letter) for letter in engine.dead()]
     if as_json:
         print_json_lines(letters)

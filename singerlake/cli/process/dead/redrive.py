@@ -17,6 +17,10 @@ def redrive(engine: Engine, key: str, position: int | None, as_json: bool) -> No
     """Put dead letters back to the head of their key.
 
     All of the KEY, in their order, or the one at POSITION. They count as not delivered yet.
+
+    \b
+    Examples:
+      singerlake process dead redrive tap-github--meltano/issues
     """
     positions = chosen(engine, key, position)
     for one in sorted(positions, reverse=True):  # the last one put to the head is the first

@@ -9,8 +9,9 @@ e.created, e.suffix, e.number,
 
 -- name: joined
 -- An entry with the names that its numbers stand for. The order of the joins is meant as it is:
--- an index finds the entries, and each finds its names.
-entries e CROSS JOIN streams s
+-- an index finds the entries, and each finds its names. SQLite has to be told the index of long
+-- entries: it takes the one of all for as good.
+entries e {index} CROSS JOIN streams s
 LEFT JOIN runs r ON r.number = e.run
 LEFT JOIN versions v ON v.stream = e.stream AND v.number = e.version
 WHERE s.key = e.stream

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
@@ -26,6 +25,7 @@ from redis.retry import Retry
 
 from singerlake.errors import BadLocation, PermissionDenied, Unavailable
 from singerlake.processor.engine.redis.script import script
+from singerlake.runtime import REAL, Runtime
 
 PATIENCE = 30.0
 """Seconds for which a request is sent again while the server does not answer."""
@@ -46,7 +46,8 @@ Answer = TypeVar("Answer")
 class Connection:
     """A client of one server, or of a Cluster. `url` never holds a secret."""
 
-    def __init__(self, url: str, patience: float = PATIENCE) -> None:
+    def __init__(self, url: str, patience: float = PATIENCE, runtime: Runtime = REAL) -> None:
+        self.runtime = runtime
         self.is_cluster = url.startswith(("redis+cluster:", "rediss+cluster:", "valkey+cluster:"))
         self.address = plain_address(url)
         self.url = without_secrets(url)
@@ -115,7 +116,7 @@ class Connection:
         return found
 
     def _reached(self, send: Callable[..., Any]) -> Any:
-        began, pause, again = time.monotonic(), 0.02, False
+        began, pause, again = self.runtime.monotonic(), 0.02, False
         while True:
             try:
                 return send(again) if send != self._connect else send()
@@ -123,17 +124,20 @@ class Connection:
                 raise PermissionDenied(f"{self.url}: {error}") from error
             except _PASSING as error:
                 again = True
-                if time.monotonic() - began > self.patience:
+                if self.runtime.monotonic() - began > self.patience:
                     raise Unavailable(
                         f"{self.url}: no usable answer for {self.patience:g} s ({error}); start "
                         "the server, or check the address"
                     ) from error
-                time.sleep(pause)
+                self.pause(pause)
                 pause = min(pause * 2, 1.0)
             except redis.exceptions.RedisClusterException as error:
                 raise Unavailable(f"{self.url}: {error}") from error
             except RedisError as error:
                 raise Unavailable(f"{self.url}: the server refused a request: {error}") from error
+
+    def pause(self, seconds: float) -> None:
+        self.runtime.wait(threading.Event(), seconds)
 
     def close(self) -> None:
         self._mine = threading.local()

@@ -10,7 +10,7 @@ from typing import Any
 from singerlake.errors import BusyError, ConfigError, UnsupportedFormat
 from singerlake.processor.engine.base import BACKLOG, Engine
 from singerlake.processor.engine.redis import entry
-from singerlake.processor.engine.redis.connection import Connection
+from singerlake.processor.engine.redis.connection import PATIENCE, Connection
 from singerlake.processor.engine.redis.listener import RedisListener
 from singerlake.processor.engine.redis.packing import (
     as_bytes,
@@ -52,7 +52,7 @@ class RedisEngine(Engine):
         runtime: Runtime = REAL,
         patience: float | None = None,
     ) -> None:
-        self._connection = Connection(url, **({} if patience is None else {"patience": patience}))
+        self._connection = Connection(url, PATIENCE if patience is None else patience, runtime)
         super().__init__(self._connection.url, backlog, runtime)
         self.shards = shards or (CLUSTER_SHARDS if self._connection.is_cluster else 1)
         self._prefixes = [f"{{{namespace}:{number}}}:".encode() for number in range(self.shards)]
@@ -133,7 +133,7 @@ class RedisEngine(Engine):
         announce: bool = False,
     ) -> Turn:
         sent_again = False
-        is_plain = outcome is not None and outcome.what == "more" and outcome.state is None
+        is_plain = outcome is not None and outcome.expects_more and outcome.state is None
         if outcome is not None and is_plain and claim and not sweep and not terms.at_most_once:
             grant, sent_again = self._more(shard, terms, outcome)
             if grant is not None:
@@ -168,8 +168,10 @@ class RedisEngine(Engine):
         found = self._connection.run_with("more", self._prefixes[shard], args)
         if found is None:
             return None, sent_again
-        entries = tuple(map(entry.parse, found[1:]))
-        return Grant(outcome.key, outcome.token, False, 1, entries, found[0]), sent_again
+        value, more, *rows = found
+        entries = tuple(map(entry.parse, rows))
+        grant = Grant(outcome.key, outcome.token, False, 1, entries, value, has_more=more == 1)
+        return grant, sent_again
 
     def renew(
         self, shard: int, client: str, terms: Terms, held: Mapping[str, int]

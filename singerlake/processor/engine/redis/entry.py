@@ -26,7 +26,7 @@ def parse(data: bytes) -> Entry:
 def grant(row: Sequence[Any]) -> Grant | None:
     if not row:
         return None
-    key, token, starts, deliveries, state, progress, *entries = row
+    key, token, starts, deliveries, state, progress, more, *entries = row
     return Grant(
         _text(key),
         int(token),
@@ -35,6 +35,7 @@ def grant(row: Sequence[Any]) -> Grant | None:
         tuple(map(parse, entries)),
         state,
         progress,
+        more == 1,
     )
 
 

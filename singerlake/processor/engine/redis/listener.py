@@ -28,7 +28,9 @@ class RedisListener(Listener):
                 return
             self._pubsub.get_message(ignore_subscribe_messages=True, timeout=seconds)
         except (RedisError, OSError, ValueError):
-            self.close()  # the next turn finds out what is wrong, and waits for the server
+            # The next turn finds out what is wrong, and waits for the server.
+            self.close()
+            self._connection.pause(min(seconds, 0.2))
 
     def interrupt(self) -> None:
         self._connection.ask(lambda client: client.publish(self._channels[0], b""))

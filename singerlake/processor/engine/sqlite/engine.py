@@ -205,7 +205,7 @@ class SqliteEngine(Looking, Engine):
             return database.execute(asked, (kept, key, token)).rowcount == 1
 
     def listener(self, client: str) -> SqliteListener:
-        return SqliteListener(self.database)
+        return SqliteListener(self.database, self.runtime)
 
     # Looking after
 

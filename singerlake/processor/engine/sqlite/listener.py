@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import sqlite3
-import time
 
 from singerlake.processor.engine.base import Listener
 from singerlake.processor.engine.sqlite.database import Database
+from singerlake.runtime import Runtime
 
 LOOK_SECONDS = 0.02
 """How often the file is asked whether it changed, which reads a few bytes of shared memory."""
 
 
 class SqliteListener(Listener):
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, runtime: Runtime) -> None:
+        self._runtime = runtime
         self._database, self._interrupted = database, False
         self._connection: sqlite3.Connection | None = None
         self._seen = self._version()
         self._changes = database.changes
 
     def wait(self, seconds: float) -> None:
-        end = time.monotonic() + seconds
+        end = self._runtime.monotonic() + seconds
         changed = self._database.changed
         while not self._interrupted:
-            left = end - time.monotonic()
+            left = end - self._runtime.monotonic()
             if left <= 0:
                 return
             with changed:

@@ -167,6 +167,7 @@ class TurnStep(Step):
             self.make_ready(row)
         else:
             row.line, row.timer = "!", self.now + delay
+            self.has_news = True  # the one who parks it may be busy when the back-off ends
         self.save(row)
 
     def _hold(self, row: Key) -> None:

@@ -147,9 +147,9 @@ local function advance(state, position)
 end
 
 -- A key without events, lease, session and memory leaves nothing but the floor of its numbers.
-local function forget(key, state)
+local function forget(key, state, length)
   if state.t .. state.w .. state.p .. state.z .. state.v .. state.x .. state.c ~= '' then return false end
-  if call('EXISTS', P .. 'q:' .. key) == 1 then return false end
+  if length ~= 0 and call('EXISTS', P .. 'q:' .. key) == 1 then return false end
   call('ZADD', P .. 'floor', 'GT', text(math.max(num(state.k), num(state.l), num(state.h))), 'number')
   call('DEL', P .. 'k:' .. key)
   return true

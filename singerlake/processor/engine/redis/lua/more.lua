@@ -1,6 +1,6 @@
 -- The hot path of a turn, without common.lua: acknowledges, and hands out the next events of the same
 -- key. Where anything is out of the ordinary it changes nothing and returns nil; then turn.lua decides.
---   key, token, position acknowledged, events acknowledged, batch -> {value, entries ...}
+--   key, token, position acknowledged, events acknowledged, batch -> {value, 1 where more wait, entries ...}
 local P, key, position, count = KEYS[1], ARGV[1], ARGV[3], tonumber(ARGV[4])
 local state = redis.call('HMGET', P .. 'k:' .. key, 't', 'h', 'z', 'p', 'q', 'r', 'v')
 if state[1] ~= ARGV[2] or state[2] == position or not state[3] or state[3] == '' then return nil end
@@ -8,10 +8,11 @@ for i = 4, 6 do
   if state[i] and state[i] ~= '' then return nil end
 end
 local queue = P .. 'q:' .. key
-local entries = redis.call('LRANGE', queue, 0, count + tonumber(ARGV[5]) - 1)
+local batch = tonumber(ARGV[5])
+local entries = redis.call('LRANGE', queue, 0, count + batch) -- one more, to know whether more wait
 if #entries <= count or string.match(entries[count], '^%d+') ~= position then return nil end
-local answer, last = {state[7] or ''}, nil
-for i = count + 1, #entries do
+local answer, last = {state[7] or '', #entries > count + batch and 1 or 0}, nil
+for i = count + 1, math.min(#entries, count + batch) do
   local expires
   last, expires = string.match(entries[i], '^(%d+)|(%d+)')
   if expires ~= '0' then return nil end

@@ -6,7 +6,7 @@
 --   12 key, "" for no outcome   13 token   14 position acknowledged, "" none   15 events acknowledged
 --   16 what: more | rest | end | fail | later | again | dead   17 delay ms   18 error   19 "1": keep 20   20 value
 --   21 "1": hand out singly what was handed out with it   22 sticky ms for this key
--- -> {"ok" | "lost" | "", ms until the next timer or -1, [key, token, starts, deliveries, value, progress, entries ...]}
+-- -> {"ok" | "lost" | "", ms until the next timer or -1, [key, token, starts, deliveries, value, progress, 1 where more wait, entries ...]}
 local slot, client, lease, sticky, idle = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local batch, most, at_most_once, limit = tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[9] == 'most', tonumber(ARGV[10])
 local claims, again, own = string.find(ARGV[11], 'c'), string.find(ARGV[11], 'a'), string.find(ARGV[11], 'o')
@@ -14,11 +14,13 @@ local function hold(state) if ARGV[8] == 'hold' then state.p = 'dead' end end
 
 -- The next events of a key that this slot holds; nil where none is left.
 local function hand(key, state)
-  local entries
+  local entries, has_more
+  local most_at_once = at_most_once and 1 or batch
   while true do
-    entries = call('LRANGE', P .. 'q:' .. key, 0, at_most_once and 0 or batch - 1)
+    entries = call('LRANGE', P .. 'q:' .. key, 0, most_at_once) -- one more, to know whether more wait
     local fresh, count = {}, 0
-    for _, entry in ipairs(entries) do
+    for i, entry in ipairs(entries) do
+      if i > most_at_once then break end
       local position, expires, opens = parse(entry)
       if expires > 0 and expires <= now then
         if count > 0 then break end
@@ -32,16 +34,17 @@ local function hand(key, state)
       end
     end
     if count > 0 or #entries == 0 then
+      has_more = #entries > count and 1 or 0
       entries = fresh
       break
     end
   end
-  if #entries == 0 then return nil end
+  if #entries == 0 then return nil, 0 end
   if state.z == '' and num(state.g) <= num(state.h) then return nil end
   local starts = state.z ~= client and 1 or 0
   local position, progress = string.match(state.r, '^(%d+)|(.*)$')
   if position ~= parse(entries[1]) then state.r, progress = '', '' end
-  local grant = {key, state.t, starts, num(state.n) + 1, state.v, progress, unpack(entries)}
+  local grant = {key, state.t, starts, num(state.n) + 1, state.v, progress, has_more, unpack(entries)}
   state.z = client
   state.f = parse(entries[#entries])
   if at_most_once then
@@ -52,16 +55,16 @@ local function hand(key, state)
 end
 
 -- "Nothing left" and "let go" are one step: whatever was added meanwhile makes the key ready here.
-local function release(key, state, completed)
+local function release(key, state, completed, length)
   call('ZREM', P .. 'leases', key)
   state.t, state.o, state.s, state.f = '', '', '', ''
   if completed or idle == 0 then state.z = '' end
   if sticky > 0 and not completed then
     state.c, state.u = client, text(now + sticky)
   else state.c, state.u = '', '' end
-  make_ready(key, state)
+  make_ready(key, state, length)
   if state.z ~= '' and state.w == '' then call('ZADD', P .. 'due', now + idle, 'i' .. key) end
-  if not forget(key, state) then save(key, state) end
+  if not forget(key, state, length) then save(key, state) end
 end
 
 local function park(key, state, delay)
@@ -116,8 +119,9 @@ local function settle()
     hold(state)
     release(key, state, false)
   elseif what == 'more' and state.p == '' then
-    grant = hand(key, state)
-    if grant then save(key, state) else release(key, state, false) end
+    local length
+    grant, length = hand(key, state)
+    if grant then save(key, state) else release(key, state, false, length) end
   else release(key, state, what == 'end') end
   return 'ok'
 end

@@ -1,0 +1,34 @@
+"""A DAG for `dag.test()`: all in one process, without a triggerer."""
+
+from datetime import timedelta
+
+from airflow.sdk import DAG, task
+
+from singerlake.airflow import EventsSensor
+from singerlake.wait import HttpEvent, LakeCommit, Window
+
+with DAG("tested", schedule=None) as dag:
+    here = EventsSensor(
+        task_id="here",
+        events=[LakeCommit(tap="tap-test--tests", stream="orders", window=Window("Y"), name="x")],
+        interval=1.0,
+    )
+
+    @task
+    def position(found) -> int:
+        return found["x"]["position"]["sequence"]
+
+    position(here.output)
+    for name, soft_fail in (("missing", False), ("skipped", True)):
+        EventsSensor(
+            task_id=name,
+            events=[HttpEvent(post="never")],
+            deadline=timedelta(seconds=1),
+            soft_fail=soft_fail,
+            interval=1.0,
+        )
+
+if __name__ == "__main__":
+    run = dag.test()
+    for one in run.get_task_instances():
+        print(f"ended {one.task_id} {one.state}")

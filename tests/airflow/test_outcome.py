@@ -1,0 +1,125 @@
+"""What a task makes of a wait."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from singerlake.airflow import outcome, page
+from singerlake.errors import ConfigError, Unavailable
+from singerlake.lake import Bookmark
+from singerlake.wait import HttpEvent, LakeCommit, Wait, Waiter, Window
+from singerlake.wait.arrival import Arrival
+from singerlake.wait.event import to_json
+from singerlake.wait.source.base import Question
+from singerlake.wait.status.store import Status
+from singerlake.wait.waiter import Progress
+
+NOW = datetime(2026, 3, 3, 6, tzinfo=timezone.utc)
+BY = "2026-03-03T07:00:00+01:00"
+
+
+def declared(*events: Any, **more: Any) -> Wait:
+    known = {"at": "2026-03-03T00:00:00Z", "since": "2026-03-03T05:00:00Z", "deadline": BY}
+    known |= {"need": None, **more}
+    return outcome.declared("dag/run/task", to_json(events), **known)
+
+
+def progress(wait: Wait, *arrived: str, now: datetime = NOW - timedelta(hours=1)) -> Progress:
+    waiter = Waiter(wait)
+    answers = [
+        (one, Arrival(time=now, position={"at": 1}) if one.event.title in arrived else None)
+        for one in waiter.questions(now)
+    ]
+    return waiter.take(answers, now)
+
+
+A, B, C = (HttpEvent(post=name, name=name) for name in "abc")
+
+
+def test_events_begin_to_count_when_the_run_was_due() -> None:
+    placed = LakeCommit(tap="t", stream="s", after=Bookmark("x", 1))
+    wait = declared(A, HttpEvent(post="d", window=Window("D")), placed)
+    begins = [getattr(event, "since", None) for event in wait.events]
+    assert begins == [NOW - timedelta(hours=1), None, None]
+    assert wait.deadline == NOW
+
+
+@pytest.mark.parametrize("text", ["", "tomorrow", "2026-03-03T07:00:00", None, 7])
+def test_times_need_a_zone(text: Any) -> None:
+    with pytest.raises(ConfigError, match="expected a time"):
+        outcome.moment(text, "at")
+
+
+@pytest.mark.parametrize(
+    ("arrived", "is_over", "ended"),
+    [
+        ("", False, None),
+        ("a", False, None),
+        ("ab", False, "success"),
+        ("a", True, "failed"),
+        ("ab", True, "success"),
+    ],
+)
+def test_one_task_for_all(arrived: str, is_over: bool, ended: str | None) -> None:
+    wait = declared(A, B, C, need={"at_least": 2})
+    now = NOW if is_over else NOW - timedelta(hours=1)
+    found = progress(wait, *arrived, now=now)
+    assert outcome.decided(found, None, soft_fail=False) == ended
+    if ended == "failed":
+        assert outcome.decided(found, None, soft_fail=True) == "skipped"
+
+
+@pytest.mark.parametrize(
+    ("arrived", "is_over", "ended"),
+    [
+        ("a", False, "success"),
+        ("b", False, None),
+        ("bc", False, "skipped"),
+        ("abc", False, "success"),
+        ("b", True, "failed"),
+        ("bc", True, "skipped"),
+    ],
+)
+def test_the_task_of_one_event_of_a_group(arrived: str, is_over: bool, ended: str | None) -> None:
+    """Received stays received, whatever becomes of the others."""
+    wait = declared(A, B, C, need={"at_least": 2})
+    found = progress(wait, *arrived, now=NOW if is_over else NOW - timedelta(hours=1))
+    assert outcome.decided(found, "a", soft_fail=False) == ended
+
+
+def test_the_error_names_what_is_missing_and_why() -> None:
+    wait = declared(A, B, C)
+    waiter = Waiter(wait)
+    questions: list[Question] = waiter.questions(NOW)
+    answers = [Arrival(time=NOW, position={}), Unavailable("the lake is away"), None]
+    found = waiter.take(zip(questions, answers, strict=True), NOW)
+    text = outcome.complaint(found, None, wait.deadline)
+    assert text == "missing at 2026-03-03 06:00:00 UTC: b (Unavailable: the lake is away), c"
+    assert outcome.missing(found.standings) == ["b", "c"]
+    assert list(outcome.arrivals(found.standings)) == ["a"]
+    assert outcome.complaint(found, "c", wait.deadline).endswith("UTC: c")
+
+
+def test_names_of_waits_fit_and_differ() -> None:
+    run = outcome.wait_name("dag", "manual__2026-03-03T06:00:00+00:00")
+    assert run == "dag/manual__2026-03-03T06:00:00+00:00"
+    assert outcome.wait_name("dag", "a/b", "c") != outcome.wait_name("dag", "a", "b/c")
+    long = [outcome.wait_name("d" * 250, "r" * 250, "t" * 249 + end) for end in "xy"]
+    assert len(set(long)) == 2
+    assert max(map(len, long)) <= 250
+
+
+def test_a_hostile_name_stays_text() -> None:
+    evil = "<script>alert(1)</script>"
+    row = Status(
+        wait=evil, window=evil, name=evil, msg=evil, source_type="http", frequency="",
+        state="waiting", late=False, error=evil,
+    )  # fmt: skip
+    for text in (page.page([row], evil), page.table([row])):
+        assert "<script" not in text
+        assert "&lt;script&gt;" in text
+    assert "refresh" in page.page([row])
+    assert "refresh" not in page.page([])
