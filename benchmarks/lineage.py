@@ -47,6 +47,7 @@ def run() -> Result:
                 found, syncs = _measured(Path(place), url, pid, size, clients)
                 limit = clients / statistics.median(syncs)
                 rows.append(_row("proxy", size, clients, found, limit))
+                rows.append(_limit_row(size, clients, syncs))
                 if size == SIZES[0]:
                     goals += _goals(clients, found, syncs)
         memory = found.memory / 1e6
@@ -90,6 +91,13 @@ def _row(who: str, size: int, clients: int, found: Measured, limit: float) -> li
         round(found.memory / 1e6),
         round(found.rate / limit, 2),
     ]
+
+
+def _limit_row(size: int, clients: int, syncs: list[float]) -> list[Cell]:
+    ordered = sorted(syncs)
+    p50, p99 = statistics.median(ordered) * 1000, ordered[int(0.99 * len(ordered))] * 1000
+    rate = round(clients * 1000 / p50)
+    return ["append and sync", size, clients, rate, None, round(p50, 2), round(p99, 2), None, 1.0]
 
 
 def _goals(clients: int, found: Measured, syncs: list[float]) -> list[Goal]:
