@@ -39,6 +39,7 @@ SUITES = {
     "Hangs": Expected(4, 2),
     "Histories": Expected(4, 5),
     "Hostile input": Expected(26, 1),
+    "Index": Expected(9, 5),
     "Interleavings": Expected(23, 11),
     "Kills": Expected(7, 1),
     "Lineage proxy": Expected(2, 2),
