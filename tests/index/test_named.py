@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import logging
@@ -141,32 +142,33 @@ def land_photos(lake: Lake, folder: Path, number: int) -> None:
     land(lines, Path(lake.store.url.removeprefix("file://")), staged_files=str(folder))
 
 
+@pytest.mark.slow
 def test_followed_rebuilt_and_read_from_the_lake_are_equal_whatever_happens(
-    lake: Lake, index: Storage, tmp_path: Path
+    lake: Lake, storage: Storage, tmp_path: Path
 ) -> None:
     put_each(lake, tmp_path / "files", ["one", "two", "three"], "job-7")
     for number in range(2):
         land_photos(lake, tmp_path / "staged", number)
-    require_equal(lake, index, tmp_path)
-    staged = named(index.page(Query(tap=TAP_ID)))
+    require_equal(lake, storage, tmp_path)
+    staged = named(storage.page(Query(tap=TAP_ID)))
     assert [lake.store.read(one.key).data.decode() for one in staged] == [
         f"{name} of {number}" for number in range(2) for name in "abc"
     ]
     assert {one.size for one in staged} == {0}  # no record says it: `size` is the tap's own
-    ids = [one.id for one in index.page(Query())]
+    ids = [one.id for one in storage.page(Query())]
     for keys in (KEYS, StreamKeys(TAP_ID, "s")):
         vacuum(lake.store, keys, VacuumOptions(target_bytes=1_000_000))
-        require_equal(lake, index, tmp_path)
+        require_equal(lake, storage, tmp_path)
         purge(lake.store, keys, timedelta(0), abandoned=timedelta(0))
-        require_equal(lake, index, tmp_path)
-    assert [one.id for one in index.page(Query())] == ids
+        require_equal(lake, storage, tmp_path)
+    assert [one.id for one in storage.page(Query())] == ids
     (photo, *_) = entries(lake.stream(KEYS.tap_id, KEYS.stream))
     forget(lake, KEYS.tap_id, KEYS.stream, [photo.id], apply=True)
     forget(lake, TAP_ID, "s", ["0"], apply=True)
-    require_equal(lake, index, tmp_path)
+    require_equal(lake, storage, tmp_path)
     lake.store.delete(KEYS.manifest)
     rebuild(lake.store, KEYS.tap_id, KEYS.stream)
-    require_equal(lake, index, tmp_path)
+    require_equal(lake, storage, tmp_path)
 
 
 def test_the_api_sends_the_bytes_of_a_file(lake: Lake, index: Storage, tmp_path: Path) -> None:
@@ -189,6 +191,20 @@ def test_the_api_sends_the_bytes_of_a_file(lake: Lake, index: Storage, tmp_path:
         forget(lake, TAP_ID, "s", ["1"], apply=True)
         gone = [status for status, _ in sent(f"{files}s&start=0&end=now")]
         assert gone == [200, 200, 404]
+
+
+def test_a_file_that_is_gzip_comes_as_it_is(lake: Lake, index: Storage, tmp_path: Path) -> None:
+    """Clients of HTTP unpack what is said to be encoded, many of them only its first member."""
+    packed = gzip.compress(b"one") + gzip.compress(b"two")
+    path = tmp_path / "dump.gz"
+    path.write_bytes(packed)
+    put(lake, [path], what=KEYS.stream, where=KEYS.tap_id)
+    follow(index, lake)
+    service = Service(index_app(Archive(index, lake)), metrics=Metrics.create(process=False))
+    (found,) = named(index.page(Query()))
+    with serving(service, Listen()) as url:
+        answer = httpx.get(f"{url}/v0/archive/files/{found.id}/data", timeout=60)
+    assert answer.content == packed
 
 
 def test_a_merged_file_is_read_once_for_all_its_commits(
@@ -219,7 +235,7 @@ def test_a_merged_file_is_read_once_for_all_its_commits(
     ],
 )
 def test_absurd_records_are_indexed_with_what_can_be_used(
-    lake: Lake, index: Storage, tmp_path: Path, said: dict[str, Any]
+    lake: Lake, storage: Storage, tmp_path: Path, said: dict[str, Any]
 ) -> None:
     sha256 = hashlib.sha256(b"bytes").hexdigest()
     mark = {"type": "string", "x-singerlake-file": True}
@@ -230,7 +246,7 @@ def test_absurd_records_are_indexed_with_what_can_be_used(
         writer.schema("odd", schema("odd", photo=mark).encode())
         whole = with_files(json.dumps(line).encode(), {"photo": path_of(sha256)})
         writer.write(whole, as_it_is=True)
-    require_equal(lake, index, tmp_path)
-    (found,) = named(index.page(Query()))
+    require_equal(lake, storage, tmp_path)
+    (found,) = named(storage.page(Query()))
     assert (found.size, found.hash) == (0, f"sha256:{sha256}")
     assert found.start <= found.end

@@ -64,7 +64,8 @@ def content_of(entry: Entry, lake: Lake | None, uploads: Store | None) -> Conten
         if entry.ordinal:
             size = lake.store.size(entry.key)  # a record need not say it, and need not be right
             opened = lake.store.open(entry.key, size)
-            return _begun(_verified(opened, entry), size, "text/plain")
+            # As it is, also where it is gzip: clients would unpack it, or only its first member.
+            return replace(_begun(_verified(opened, entry), size, "text/plain"), is_gzip=False)
         try:
             return _lines(_of_its_own(entry, lake))
         except (MissingFile, StaleSnapshot):
