@@ -137,8 +137,10 @@ def record_line(stream: str, record: Mapping[str, Any]) -> bytes:
     return json.dumps(message, separators=(",", ":")).encode()
 
 
-def tombstone_line(stream: str, key: Mapping[str, Any], at: datetime) -> bytes:
-    """The RECORD line by which records with this key name nothing any more."""
+def tombstone_line(
+    stream: str, key: Mapping[str, Any], counts: Mapping[str, int], at: datetime
+) -> bytes:
+    """The RECORD line by which so many records with this key name these paths no more."""
     record = {**key, "_sdc_deleted_at": times.rfc3339(at)}
-    message = {"type": "RECORD", "stream": stream, "record": record, FORGOTTEN: True}
+    message = {"type": "RECORD", "stream": stream, "record": record, FORGOTTEN: dict(counts)}
     return json.dumps(message, separators=(",", ":")).encode()
