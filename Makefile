@@ -31,9 +31,11 @@ demo: setup ## See it work: land a sample in build/demo, look at it, replay it, 
 	@rm -rf build/demo
 	@PATH="$(abspath $(BIN)):$$PATH" sample/demo.sh build/demo
 
-packages: setup ## Find a browser and PostgreSQL for the tests, or install them
+packages: setup ## Find a browser, PostgreSQL, Redis and strace for the tests, or install them
 	@$(BIN)/python -m tests.site.browser
 	@$(BIN)/python -m tests.plugins.postgres
+	@$(BIN)/python -m tests.processor.servers
+	@$(BIN)/python -m tests.faults.strace
 
 test: setup packages ## Run all tests, on four workers: they wait as often as they work
 	@$(BIN)/pytest -q -n 4 --max-worker-restart 2

@@ -1,5 +1,8 @@
-"""Questions to an index of 10^6 files (SINGERLAKE_INDEX_ENTRIES=10000000 for 10^7), its size,
-its ingest and its rebuild; beside a row for each day (the datalake's design) and DuckDB."""
+"""An index of 10^6 files: its questions, size, ingest and rebuild, beside other designs.
+
+SINGERLAKE_INDEX_ENTRIES=10000000 asks for 10^7. The peers are a row for each day that a file has,
+as the datalake has it, and DuckDB; they are measured up to 10^6.
+"""
 
 from __future__ import annotations
 

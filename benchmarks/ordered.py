@@ -34,12 +34,14 @@ def run() -> Result:
             for keys in KEYS
         }
         streams = ordered_work.streams(url, client, int(20_000 * scale))
-        median, worst = ordered_work.delays(url, client, int(DELAYED * scale))
+        waits: list[list[Cell]] = [
+            [name, *ordered_work.delays(url, client, int(DELAYED * scale), stuck)]
+            for name, stuck in (("ours", False), ("ours, one key is stuck", True))
+        ]
         peers, skipped = _peers(url, client, int(PEER_EVENTS * scale))
     others = _others(works, bare, streams, peers)
-    delay = Table(
-        "From add to start, idle processor", ("", "p50, ms", "p99, ms"), [["ours", median, worst]]
-    )
+    columns = ("", "p50, ms", "p99, ms")
+    delay = Table("From add to start, idle processor, 10,000 keys", columns, waits)
     notes = [
         f"{os.cpu_count()} cores, and the machine's load was {os.getloadavg()[0]:.1f} when this "
         "ended: processors, server and producer share them, so only ratios tell something.",

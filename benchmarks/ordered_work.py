@@ -147,21 +147,33 @@ def streams(url: str, client: Any, events: int) -> float:
     return events / (time.perf_counter() - began)
 
 
-def delays(url: str, client: Any, events: int) -> tuple[float, float]:
-    """p50 and p99, in ms, from `add` to the start of the job, on an idle processor."""
+def delays(url: str, client: Any, events: int, stuck: bool = False) -> tuple[float, float]:
+    """p50 and p99, in ms, from `add` to the start of the job, on a processor that is idle, but for
+    one key whose job does not end where it is `stuck`."""
     client.flushall()
     taken: list[float] = []
+    let_go = threading.Event()
+
+    def job(event: Event) -> None:
+        if event.key == "stuck":
+            let_go.wait()
+        else:
+            taken.append(time.time() - event.value)
+
     with open_engine(url) as engine:
-        processor = Processor(engine, lambda event: taken.append(time.time() - event.value))
+        if stuck:
+            engine.add_many("stuck", list(range(100)))
+        processor = Processor(engine, job, grace=0.0)
         thread = threading.Thread(target=processor.run, daemon=True)
         thread.start()
         for number in range(events):
-            engine.add(f"k{number % 100}", time.time())
+            engine.add(f"k{number % 10_000}", time.time())
             time.sleep(0.003)
         while len(taken) < events:
             time.sleep(0.01)
         processor.stop()
         thread.join()
+        let_go.set()
     ordered = sorted(1000 * one for one in taken)
     return statistics.median(ordered), ordered[int(len(ordered) * 0.99)]
 

@@ -132,6 +132,9 @@ class LakeSource:
         except SingerlakeError as error:
             logger.warning("the lake cannot be polled now: %s", error)
             self._feed = None
+        except Exception:  # whatever it is, the next poll comes: a dead letter would end them all
+            logger.exception("the lake cannot be polled: please report this")
+            self._feed = None
         raise Later(self._options.poll_seconds)
 
     def _save(self) -> None:
@@ -184,7 +187,7 @@ class LakeSource:
             else:
                 _report(event)
             last = event.bookmark
-            if len(items) >= AT_ONCE:
+            if len(items) >= min(AT_ONCE, max(1, self._engine.backlog // 2)):
                 if not self._move(key, last, items, before):
                     return False
                 items, before = [], last

@@ -16,6 +16,7 @@ NAMES = {
     "retried": "Attempts that failed, and are made again.",
     "later": "Events that were put back without counting an attempt.",
     "dead": "Events that became dead letters.",
+    "expired": "Events that nobody processed in time.",
     "fenced": "Leases that were lost while an event was processed.",
     "outages": "Outages: several keys in a row failed.",
 }

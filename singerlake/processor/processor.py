@@ -142,10 +142,20 @@ class Processor:
                 slot.give_back()
             self._loop.cancel()
         self.renewal.stop()
+        self._say_goodbye()
         if self.source is not None:
             self.source.end()
         self._loop.stop()
         self.listener.close()
+
+    def _say_goodbye(self) -> None:
+        """Keys that wait for this processor alone are for all."""
+        for shard in range(self.engine.shards) if self.terms.has_own_line else ():
+            try:
+                self.engine.renew(shard, self.client, replace(self.terms, lease=0.0), {})
+            except SingerlakeError as error:
+                logger.info("the engine cannot be reached to stop: %s", error)
+                return
 
     @contextmanager
     def _signals(self) -> Iterator[None]:

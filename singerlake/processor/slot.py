@@ -84,7 +84,12 @@ class SlotLoop:
         )
         if found.lost:
             self._processor.fenced(outcome.key, outcome.token)
+        self._count(found)
         return found
+
+    def _count(self, found: Turn) -> None:
+        if found.expired:
+            self._processor.observer.count("expired", found.expired)
 
     def _next(self) -> Grant | None:
         """Look into every shard. Where nothing is found, one slot waits for all of them."""
@@ -97,6 +102,7 @@ class SlotLoop:
                 found = self._engine.turn(
                     self._shard, self._slot, self._processor.terms, announce=True
                 )
+                self._count(found)
                 if found.grant is not None:
                     return found.grant
                 if found.wait is not None:

@@ -22,7 +22,7 @@ from tests.target.driving import environment
 TOP = click.Context(main, info_name="singerlake")
 COMMANDS = main.list_commands(TOP)
 WITHOUT_JSON = {
-    *("completion", "events", "get", "help", "index", "land", "lineage", "lineage dead", "process"),
+    *("completion", "events", "help", "index", "land", "lineage", "lineage dead", "process"),
     *("process dead", "process run", "site"),
 }
 """Groups, and what prints for people or programs of its own."""

@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from singerlake.cli import main
-from singerlake.cli.process import jobs
-from singerlake.cli.process.command_job import CommandFailed, CommandJob
+from singerlake.cli.process.job import choice as jobs
+from singerlake.cli.process.job.command import CommandFailed, CommandJob
 from singerlake.errors import Later
 from singerlake.processor import Engine, Event, open_engine
 from singerlake.processor.engine.values import Outcome, Slot, Terms

@@ -106,7 +106,10 @@ def test_every_error_is_in_the_reference(site: Path) -> None:
             assert f"<code>{name}</code>" in text
 
 
-@pytest.mark.parametrize("name", ["singerlake.open_lake", "singerlake.spark.read_stream"])
+@pytest.mark.parametrize(
+    "name",
+    ["singerlake.open_lake", "singerlake.processor.Processor", "singerlake.spark.read_stream"],
+)
 def test_the_public_names_are_described(site: Path, name: str) -> None:
     text = (site / "reference" / "python.html").read_text(encoding="utf-8")
     assert f'id="{name}"' in text

@@ -95,7 +95,7 @@ class ProcessorModel:
             return
         self._server.thaw(state.server)
         self._server.run(
-            "add", P, KEY, "producer", state.added + 1, "", 0, 0, f"S||\nj{state.added}"
+            "add", P, KEY, "producer", state.added + 1, "", 0, 99, f"S||\nj{state.added}"
         )
         after = replace(state, server=self._server.freeze())
         positions = tuple(sorted({*state.all_positions, *self._queue()}))
@@ -197,7 +197,7 @@ class ProcessorModel:
         server = self._server.freeze()
         bad = set(state.bad) | self._removed(state, server)
         after = replace(state, server=server, bad=frozenset(bad))
-        status, _, grant = answer
+        status, _, grant, _ = answer
         label = f"w{number}: {worker.what or 'claims'}{' again' if again else ''}"
         if grant:
             _, token, _, _, _, _, _, *entries = grant
@@ -223,7 +223,7 @@ class ProcessorModel:
             values = (KEY, worker.token, last, worker.done, self.bounds.batch)
             found = self._server.run("more", P, *values)
             if found is not None:
-                return ["ok", 0, [KEY, worker.token, 0, 1, "", "", *found[1:]]]
+                return ["ok", 0, [KEY, worker.token, 0, 1, "", "", *found[1:]], 0]
         answer: list[Any] = self._server.run("turn", P, *self._args(number, worker, again))
         return answer
 

@@ -1,4 +1,7 @@
-"""What a program does to the files below a folder, out of a log of strace."""
+"""What a program does to the files below a folder, out of a log of strace.
+
+`make packages` runs this as a program, so that a fresh machine has strace.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests import packages
 from tests.faults.power_cut import Name, Promise, Step, Sync, Trace, Truncate, Write
 from tests.faults.scale import unable
 
@@ -225,3 +229,11 @@ def _decoded(text: str) -> str:
     return re.sub(
         r"(?:\\x[0-9a-f]{2})+", lambda m: bytes.fromhex(m[0].replace("\\x", "")).decode(), text
     )
+
+
+if __name__ == "__main__":
+    if shutil.which("strace") is None:
+        print("Looking for strace to try power cuts with …", flush=True)
+        packages.install("strace")
+    found = shutil.which("strace")
+    print(f"Trying power cuts with {found}" if found else "Power cuts go untried: no strace")

@@ -92,7 +92,7 @@ def search(one: Case, broken: Broken = contextlib.nullcontext) -> Explored:
         return explore(world, bounded)
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", CASES)
 def test_no_schedule_leaves_a_record_without_its_bytes(name: str) -> None:
     line = Line(SUITE, name, f"tests/faults/test_files.py -k '{name}'")
@@ -122,7 +122,7 @@ CONTROLS: dict[str, tuple[Case, Broken]] = {
 }
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", CONTROLS)
 def test_each_broken_variant_is_seen(name: str) -> None:
     line = Line(SUITE, f"control: {name}", "tests/faults/test_files.py -k broken")

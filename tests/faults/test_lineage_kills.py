@@ -87,6 +87,7 @@ def violations(senders: list[Sender], taken: list[bytes]) -> list[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(scaled(300, 3600))
 @pytest.mark.parametrize("order", ["global", "run"])
 def test_kills_under_load_lose_nothing(order: str, tmp_path: Path) -> None:
     """The backend refuses, hangs, resets, answers 429, 500 and 503, and loses answers."""
@@ -118,9 +119,12 @@ def test_kills_under_load_lose_nothing(order: str, tmp_path: Path) -> None:
 
 
 def drained(process: Process) -> None:
-    deadline = time.monotonic() + 120
-    while process.metric("lag_events") or not process.metric("partitions"):
-        assert time.monotonic() < deadline, "the events were not sent in time"
+    """However long it takes, as long as it goes on."""
+    least, since = float("inf"), time.monotonic()
+    while (lag := process.metric("lag_events")) or not process.metric("partitions"):
+        if lag < least:
+            least, since = lag, time.monotonic()
+        assert time.monotonic() - since < 60, f"{lag} events are not sent"
         time.sleep(0.2)
 
 

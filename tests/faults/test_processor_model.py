@@ -25,9 +25,10 @@ WHOLE = {
     "three events": Bounds(events=3),
     "at most once, three events": Bounds(events=3, at_most_once=True, lapses=2),
     "three workers": Bounds(workers=3, lapses=2, cuts=0),
-    "failures and lost answers": Bounds(failures=2),
-    "two of each": Bounds(crashes=2, lapses=2, cuts=2),
-    "three events one by one": Bounds(events=3, batch=1, lapses=2),
+    "failures and lost answers": Bounds(failures=1, crashes=0),
+    "two crashes and two lost leases": Bounds(crashes=2, lapses=2, cuts=0),
+    "two lost answers": Bounds(crashes=0, cuts=2),
+    "three events one by one": Bounds(events=3, batch=1, cuts=0, lapses=2),
 }
 
 

@@ -17,6 +17,13 @@ from typing import Any, Literal
 Manner = Literal["takes", "hangs", "resets", "503", "429", "loses answers", "400", "500"]
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_: Any) -> None:
+        """A sender that is killed hangs up."""
+
+
 class Backend:
     """`manner` is asked for each event. `taken` has every event that was taken, in order."""
 
@@ -45,8 +52,7 @@ class Backend:
 
     def listen(self) -> None:
         """At the same port as before."""
-        self._server = ThreadingHTTPServer(("127.0.0.1", self.port), self._handler)
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", self.port), self._handler)
         self.port = self._server.server_port
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
 
@@ -56,7 +62,10 @@ class Backend:
         self._server.server_close()
 
     def _answer(self, request: BaseHTTPRequestHandler) -> None:
-        event = request.rfile.read(int(request.headers["content-length"]))
+        length = int(request.headers["content-length"])
+        event = request.rfile.read(length)
+        if len(event) < length:
+            return  # the sender was killed in the middle: no backend takes half an event
         manner = self.manner(event)
         with self._lock:
             self.asked.append(event)

@@ -8,8 +8,17 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from singerlake.errors import BacklogFull, BadEvent, BusyError, ConfigError
-from singerlake.processor import Engine, MemoryEngine
+from singerlake.errors import (
+    BacklogFull,
+    BadEvent,
+    BadLocation,
+    BusyError,
+    ConfigError,
+    Unavailable,
+    UnsupportedFormat,
+)
+from singerlake.processor import Engine, MemoryEngine, open_engine
+from singerlake.processor.engine.redis.engine import RedisEngine
 from singerlake.processor.engine.values import (
     Grant,
     Item,
@@ -21,6 +30,8 @@ from singerlake.processor.engine.values import (
     What,
 )
 from singerlake.processor.event import decode_value
+from tests.processor.conftest import new_namespace
+from tests.processor.servers import Server
 
 SHORT = 0.05
 """A lease, in seconds, that a test outlives."""
@@ -410,8 +421,9 @@ def test_events_expire(engine: Engine) -> None:
     engine.add("k", 2, ttl=30)
     engine.add("gone", 1, ttl=0.1)
     after(0.2)
-    assert values(take(engine)) == [2]
-    assert nothing(engine)
+    turns = [engine.turn(shard, A, TERMS) for shard in range(engine.shards) for _ in range(2)]
+    assert [values(one.grant) for one in turns if one.grant is not None] == [[2]]
+    assert sum(one.expired for one in turns) == 2
     assert is_sound(engine)
 
 
@@ -434,6 +446,7 @@ def test_a_limit_holds_over_all_processors(engine: Engine) -> None:
         ("k", object(), {}),
         ("k" * 2000, 1, {}),
         ("k\n", 1, {}),
+        ("_lake/x", 1, {}),
         ("\ud800", 1, {}),
         ("k", b"x" * 2**21, {}),
         ("k", 1, {"delay": -1}),
@@ -554,3 +567,48 @@ def test_a_listener_wakes_for_news(engine: Engine) -> None:
     listener.wait(60)
     assert time.monotonic() - began < 30
     listener.close()
+
+
+# Opening
+
+
+def test_an_engine_of_another_kind_is_refused(valkey: Server) -> None:
+    name = new_namespace()
+    open_engine(valkey.url, namespace=name, shards=2).close()
+    with pytest.raises(ConfigError, match="made with 2"):
+        open_engine(valkey.url, namespace=name)
+    with valkey.client() as client:
+        client.hset(f"{{{name}:0}}:meta", "format", 7)
+    with pytest.raises(UnsupportedFormat, match="found 7"):
+        open_engine(valkey.url, namespace=name, shards=2)
+
+
+@pytest.mark.parametrize(
+    ("url", "error"),
+    [
+        ("kafka://x", BadLocation),
+        ("sqlite:////no/such/folder/x.db", BadLocation),
+        ("sqlite:///x.db?colour=red", ConfigError),
+        ("sqlite:///x.db?synchronous=maybe", ConfigError),
+        ("redis://127.0.0.1:1/0?shards=none", ConfigError),
+    ],
+)
+def test_an_address_that_makes_no_sense_is_refused(url: str, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        open_engine(url)
+
+
+def test_scheduling_can_be_off() -> None:
+    with (
+        open_engine("sqlite:///:memory:?scheduling=off") as engine,
+        pytest.raises(ConfigError, match="scheduling is off"),
+    ):
+        engine.add("k", 1, delay=1)
+
+
+def test_a_password_is_never_shown() -> None:
+    engine = RedisEngine("redis://user:secret@127.0.0.1:1/0", patience=0.0)
+    assert "secret" not in engine.url
+    with pytest.raises(Unavailable) as raised:
+        engine.open()
+    assert "secret" not in str(raised.value)

@@ -377,3 +377,20 @@ def test_what_is_no_job_is_refused(job: object) -> None:
 def test_options_that_make_no_sense_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):
         Processor(MemoryEngine(), print, **options)
+
+
+def test_a_processor_that_stops_leaves_its_keys_to_others(engine: Engine) -> None:
+    seen = Seen()
+
+    class Job:
+        def start(self, key: str) -> None: ...
+
+        def process_event(self, event: Event) -> None:
+            seen(event)
+
+    engine.add("k", 1)
+    with running(Processor(engine, Job(), lease=600)):
+        until(lambda: seen.count == 1)
+    engine.add("k", 2)
+    with running(Processor(engine, Job(), lease=600)):
+        until(lambda: seen.count == 2)

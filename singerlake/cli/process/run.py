@@ -11,8 +11,8 @@ import click
 from singerlake.cli.console import say
 from singerlake.cli.exit_codes import POINTER
 from singerlake.cli.name import shown
-from singerlake.cli.process import jobs
 from singerlake.cli.process.engine import engine_option
+from singerlake.cli.process.job import choice as jobs
 from singerlake.cli.process.measuring import measuring
 from singerlake.cli.root import Root, root_arguments
 from singerlake.lake.feed.options import FeedOptions

@@ -25,6 +25,8 @@ from singerlake.runtime import REAL, Runtime
 
 logger = logging.getLogger(__name__)
 
+TRIM_SECONDS = 60.0
+
 
 class Buffer:
     """Any thread may use it. One process at a time has it open."""
@@ -39,6 +41,7 @@ class Buffer:
         """Raises `LockTimeout` where another process has it, and `UnsupportedFormat`."""
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._runtime, self._limits = runtime, limits
+        self._trim_at = runtime.monotonic()
         self._owner = Owner(folder, runtime)
         try:
             self.state = _state(folder, runtime)
@@ -147,9 +150,11 @@ class Buffer:
                 collection.drop(self.shelf, gone, self._checkpoints)
                 for name, sequence in self._checkpoints.items():
                     self._checkpoints[name] = max(sequence, gone[-1].last)
-        dropped = dead.trim(self.state, self._limits.dead_bytes)
-        if dropped:
-            logger.error("%d dead letters were dropped: they took up too much", dropped)
+        if self._runtime.monotonic() >= self._trim_at:
+            self._trim_at = self._runtime.monotonic() + TRIM_SECONDS
+            dropped = dead.trim(self.state, self._limits.dead_bytes)
+            if dropped:
+                logger.error("%d dead letters were dropped: they took up too much", dropped)
 
     def mend(self, broken: Partition, reason: str) -> None:
         """Set a damaged partition aside, and go on with what can be read of it."""

@@ -27,6 +27,10 @@ SCHEMAS = 1000
 """How many schemas are kept: those of streams that commit often are asked for once."""
 
 
+RECENT = 100
+"""Runs of a tap that are looked at once its whole log was read: new commits are of new runs."""
+
+
 class Landings:
     """For one thread. A run's START comes before its commits, where its end is known by then."""
 
@@ -36,6 +40,7 @@ class Landings:
         self._lake, self._context, self._since, self._runtime = lake, context, since, runtime
         self._known: dict[Identity, tuple[datetime, tuple[str, ...]]] = {}
         self._asked: set[str] = set()
+        self._read: set[str] = set()
         self._started: set[Identity] = set()
         self._noted: set[tuple[str, str]] = set()
         self._annotations: Mapping[str, Mapping[str, object]] | None = None
@@ -84,7 +89,11 @@ class Landings:
         self._known[identity] = (ended.begun, tuple(ended.streams))
         job = self._job(identity)
         end = job.ended(ended.outcome, ended.reason, ended.ended, ended.streams)
-        return [*self._start(job), end]
+        made = [*self._start(job), end]
+        # Its commits came before: who follows a lake for years must not keep all of its runs.
+        del self._known[identity]
+        self._started.discard(identity)
+        return made
 
     def _landing(self, commit: Committed) -> Landing | None:
         """The process that made a commit; None where the lake does not know when it began."""
@@ -93,7 +102,9 @@ class Landings:
         identity = (commit.tap, commit.run_id, commit.writer_id)
         if identity not in self._known and commit.tap not in self._asked:
             self._asked.add(commit.tap)
-            for run in self._lake.tap(commit.tap).runs():
+            limit = RECENT if commit.tap in self._read else None
+            self._read.add(commit.tap)
+            for run in self._lake.tap(commit.tap).runs(limit=limit):
                 known = (run.begun, tuple(run.streams))
                 self._known[run.tap_id, run.run_id, run.writer_id] = known
         return self._job(identity) if identity in self._known else None

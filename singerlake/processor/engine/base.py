@@ -237,6 +237,8 @@ class Engine(ABC):
 def _require_key(key: str) -> None:
     if not isinstance(key, str) or not key:
         raise BadEvent(f"expected a key, which is text that is not empty, found {key!r}")
+    if key.startswith("_lake/"):
+        raise BadEvent(f"expected a key that does not begin with _lake/, found {key!r}")
     try:
         size = len(key.encode())
     except UnicodeEncodeError:

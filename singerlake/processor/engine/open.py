@@ -8,7 +8,7 @@ from singerlake.errors import BadLocation, ConfigError
 from singerlake.processor.engine.base import BACKLOG, Engine
 from singerlake.runtime import REAL, Runtime
 
-KNOWN = ("backlog", "namespace", "shards", "synchronous")
+KNOWN = ("backlog", "namespace", "scheduling", "shards", "synchronous")
 
 
 def open_engine(url: str, *, runtime: Runtime = REAL, **settings: str | int) -> Engine:
@@ -17,8 +17,8 @@ def open_engine(url: str, *, runtime: Runtime = REAL, **settings: str | int) -> 
     `sqlite:///work.db` is a file below the working directory, `sqlite:////var/work.db` an absolute
     path, `sqlite:///:memory:` this process alone. `redis://host:6379/0`, `rediss://` and
     `valkey://` are a server, `redis+cluster://host:6379` a Cluster. Settings go behind `?`, or are
-    given by name: `namespace`, `shards`, `backlog`, and for SQLite `synchronous` (`full`, or
-    `normal`, which a power cut may cost the last events).
+    given by name: `namespace`, `shards`, `backlog`, `scheduling` (`off` refuses `delay` and `at`),
+    and for SQLite `synchronous` (`full`, or `normal`, which a power cut may cost the last events).
 
     Raises `BadLocation`, `ConfigError`, `UnsupportedFormat` and `Unavailable`.
     """
@@ -56,6 +56,7 @@ def open_engine(url: str, *, runtime: Runtime = REAL, **settings: str | int) -> 
             f"{parts.scheme or url!r}: expected an engine such as sqlite:///work.db, "
             "redis://host:6379/0 or redis+cluster://host:6379"
         )
+    engine.scheduling = str(given.get("scheduling", "on")) != "off"
     engine.open()
     return engine
 

@@ -125,6 +125,8 @@ class Turn:
     grant: Grant | None = None
     lost: bool = False
     wait: float | None = 0.0
+    expired: int = 0
+    """Events that were dropped on the way, because nobody processed them in time."""
 
 
 @dataclass(frozen=True)

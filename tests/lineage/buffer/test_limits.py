@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,8 +12,8 @@ from singerlake.errors import Unavailable
 from singerlake.lineage.buffer import Buffer, Limits
 from singerlake.lineage.buffer.disk import dead
 from singerlake.lineage.buffer.disk.dead import Done, Refusal
-from tests.faults.scale import unable
 from tests.lineage.buffer.folder import SMALL, TO, Clock, event, fill, opened, readable, send_all
+from tests.lineage.small_disk import small_disk
 
 pytestmark = pytest.mark.usefixtures("quiet")
 AGED = Limits(partition_bytes=30_000, retention_hours=24, free_bytes=0)
@@ -145,24 +142,6 @@ def test_dead_letters_are_bounded_and_counted(tmp_path: Path) -> None:
         assert left[-1].event == event(48)
         assert first.sequence not in [one.sequence for one in left]
         assert buffer.state.counters()["dead_dropped", TO] == 48 - len(left)
-
-
-@contextmanager
-def small_disk(folder: Path, size: str) -> Iterator[Path]:
-    """A real file system that gets full."""
-    folder.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if mounted.returncode:
-        unable(f"a small disk cannot be mounted here: {mounted.stderr.strip()}")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
 def filled(buffer: Buffer) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -95,3 +96,14 @@ def running(
             yield Running(url, proxy, failed, metrics)
     finally:
         proxy.close()
+
+
+def wait_until_sent(one: Running, count: int) -> None:
+    (consumer,) = one.proxy.consumers
+    for _ in range(3000):
+        counted = one.proxy.buffer.state.counters()
+        done = sum(counted.get((name, consumer.name), 0) for name in ("sent", "dead"))
+        if done >= count:
+            return
+        threading.Event().wait(0.02)
+    raise AssertionError(f"{counted}")

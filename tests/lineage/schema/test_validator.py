@@ -17,7 +17,8 @@ from singerlake.lineage.schema.facet import Facets, version_of
 from singerlake.lineage.schema.open import open_validator
 from singerlake.lineage.schema.validator import Validator
 from tests.lineage.samples import PRODUCER, dataset_event, facet, job_event, run_event
-from tests.lineage.schema.matrix import BAD, GOOD, UUID, job, run
+from tests.lineage.schema.matrix import GOOD, UUID, job, run
+from tests.lineage.schema.matrix_bad import BAD
 
 
 def test_the_matrix_is_large_enough() -> None:

@@ -31,6 +31,7 @@ def connect(path: Path, create: bool = False) -> sqlite3.Connection:
             connection.execute(f"PRAGMA page_size={PAGE_BYTES}")
             connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
+        connection.execute("PRAGMA fullfsync=ON")  # macOS: else the disk's own cache is not flushed
         # Debian's SQLite overwrites what is deleted, which makes deletes many times slower.
         connection.execute("PRAGMA secure_delete=OFF")
         # A reader beside the writer: pages are read by the kernel, and cached there.

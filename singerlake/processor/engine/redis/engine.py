@@ -147,10 +147,10 @@ class RedisEngine(Engine):
             sent_again = sent_again or again
             return [*head, flags + "a" * sent_again, *end]
 
-        status, wait, row = self._connection.run_with("turn", self._prefixes[shard], args)
+        status, wait, row, expired = self._connection.run_with("turn", self._prefixes[shard], args)
         # An outcome that is sent again may find that it was applied: that is no loss.
         lost = status == b"lost" and not sent_again
-        return Turn(entry.grant(row), lost, None if wait < 0 else wait / 1000)
+        return Turn(entry.grant(row), lost, None if wait < 0 else wait / 1000, expired)
 
     def _more(self, shard: int, terms: Terms, outcome: Outcome) -> tuple[Grant | None, bool]:
         """More events of the same key, if nothing is out of the ordinary; and whether this was sent

@@ -10,12 +10,12 @@ from typing import TypeVar
 from singerlake.errors import BusyError, UnsupportedFormat
 from singerlake.processor.engine.base import BACKLOG, Engine
 from singerlake.processor.engine.sqlite.database import Database
-from singerlake.processor.engine.sqlite.key import Key, Step
+from singerlake.processor.engine.sqlite.key import Step
 from singerlake.processor.engine.sqlite.listener import SqliteListener
 from singerlake.processor.engine.sqlite.looking import Looking
+from singerlake.processor.engine.sqlite.resuming import go_on, to_head
 from singerlake.processor.engine.sqlite.turn import TurnStep, us
 from singerlake.processor.engine.values import (
-    HELD_BY_DEAD,
     RENUMBERED,
     Grant,
     Item,
@@ -117,7 +117,8 @@ class SqliteEngine(Looking, Engine):
             place = str(found[0]) if found else ""
             if place == after or place != before:
                 return place
-            if items and step.length(key, self.backlog) >= self.backlog:
+            waiting = step.length(key, self.backlog + 1) if items else 0
+            if waiting + len(items) > self.backlog:
                 return None
             step.database.execute(
                 "INSERT OR REPLACE INTO places VALUES (?, ?, ?)", (name, key, after)
@@ -160,7 +161,7 @@ class SqliteEngine(Looking, Engine):
             if claim and grant is None and not self._is_full(step.database, terms):
                 grant = step.take()
             wait = None if grant else _until(step)
-        return Turn(grant, lost, wait)
+        return Turn(grant, lost, wait, step.expired)
 
     def _quiet(self, slot: Slot, terms: Terms) -> Turn | None:
         """The answer where there is nothing to do: it costs no write."""
@@ -226,7 +227,7 @@ class SqliteEngine(Looking, Engine):
             if row.paused.startswith(RENUMBERED):
                 row.accepted = row.paused.split()[1]
             row.paused = ""
-            _go_on(step, row)
+            go_on(step, row)
         return True
 
     def redrive(self, key: str, position: int) -> bool:
@@ -246,16 +247,16 @@ class SqliteEngine(Looking, Engine):
             row.deliveries, row.progress, row.error = 0, b"", ""
             expires, start, id, source, value = found
             item = Item(value, id, source, bool(start))
-            _to_head(step, row, position, expires, item)
+            to_head(step, row, position, expires, item)
             self._drop(step, key, position)
-            _go_on(step, row)
+            go_on(step, row)
         return True
 
     def drop(self, key: str, position: int) -> bool:
         with self._step(Step) as step:
             if not self._drop(step, key, position):
                 return False
-            _go_on(step, step.load(key))
+            go_on(step, step.load(key))
         return True
 
     def _drop(self, step: Step, key: str, position: int) -> bool:
@@ -272,33 +273,3 @@ def _until(step: TurnStep) -> float | None:
     """Seconds until the next timer."""
     found = step.next_timer()
     return None if found is None else max(0.0, (found - step.now) / 1e6)
-
-
-def _go_on(step: Step, row: Key) -> None:
-    """The key waits for nobody any more, unless another dead letter holds it."""
-    if row.paused == HELD_BY_DEAD:
-        left = step.database.execute("SELECT 1 FROM dead WHERE key = ?", (row.key,)).fetchone()
-        row.paused = HELD_BY_DEAD if left else ""
-    if not row.paused and row.line == "|":
-        row.line = ""
-    step.make_ready(row)
-    step.save(row)
-
-
-def _to_head(step: Step, row: Key, position: int, expires: int, item: Item) -> None:
-    """Positions of a queue grow: an event that goes back to the head gets a new one, with all
-    behind it, unless nothing was acknowledged since."""
-    row.last = row.last or step.floor()  # the key may have been forgotten meanwhile
-    if position > row.acknowledged > 0:
-        step.insert(row.key, position, expires, item)
-        row.opener = max(row.opener, position if item.start else 0)
-        return
-    waiting = step.entries(row.key, -1)
-    step.delete(row.key, row.last)
-    row.singly = 0
-    behind = [(us(e.expires), Item(e.value, e.id, e.source, e.start)) for e in waiting]
-    for until, one in [(expires, item), *behind]:
-        row.last = max(row.last + 1, step.now)
-        if one.start:
-            row.opener = row.last
-        step.insert(row.key, row.last, until, one)

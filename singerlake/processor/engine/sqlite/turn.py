@@ -26,6 +26,7 @@ def us(seconds: float) -> int:
 class TurnStep(Step):
     slot: Slot
     terms: Terms
+    expired = 0
 
     def settle(self, outcome: Outcome) -> tuple[bool, Grant | None]:
         """Whether the lease was lost, and more events of the same key."""
@@ -134,6 +135,7 @@ class TurnStep(Step):
                         break
                     self.delete(row.key, entry.position)
                     row.advance(entry.position)
+                    self.expired += 1
                     continue
                 is_single = bool(row.singly) and entry.position <= row.singly
                 if is_single and fresh:

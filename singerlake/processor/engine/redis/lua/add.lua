@@ -3,7 +3,7 @@ local key, producer, request, id = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 if call('GET', P .. 'sent:' .. producer) == request then return 'again' end
 if id ~= '' and call('EXISTS', P .. 'id:' .. id) == 1 then return 'again' end
 local limit = tonumber(ARGV[6])
-if limit > 0 and call('LLEN', P .. 'q:' .. key) + #ARGV - 6 > limit then return 'full' end
+if call('LLEN', P .. 'q:' .. key) + #ARGV - 6 > limit then return 'full' end
 call('SET', P .. 'sent:' .. producer, request, 'PX', HOUR)
 if id ~= '' then call('SET', P .. 'id:' .. id, key, 'PX', HOUR) end
 local state = load(key)

@@ -5,7 +5,7 @@ local place = call('HGET', P .. 'place:' .. name, key) or ''
 if place == after then return {'done', place} end
 if place ~= before then return {'moved', place} end
 local limit = tonumber(ARGV[5])
-if limit > 0 and #ARGV > 5 and call('LLEN', P .. 'q:' .. key) >= limit then return {'full', place} end
+if #ARGV > 5 and call('LLEN', P .. 'q:' .. key) + #ARGV - 5 > limit then return {'full', place} end
 call('HSET', P .. 'place:' .. name, key, after)
 if #ARGV > 5 then
   local state = load(key)

@@ -6,10 +6,12 @@
 --   12 key, "" for no outcome   13 token   14 position acknowledged, "" none   15 events acknowledged
 --   16 what: more | rest | end | fail | later | again | dead   17 delay ms   18 error   19 "1": keep 20   20 value
 --   21 "1": hand out singly what was handed out with it   22 sticky ms for this key
--- -> {"ok" | "lost" | "", ms until the next timer or -1, [key, token, starts, deliveries, value, progress, 1 where more wait, entries ...]}
+-- -> {"ok" | "lost" | "", ms until the next timer or -1, [key, token, starts, deliveries, value, progress, 1 where more wait, entries ...],
+--     events that expired}
 local slot, client, lease, sticky, idle = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local batch, most, at_most_once, limit = tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[9] == 'most', tonumber(ARGV[10])
 local claims, again, own = string.find(ARGV[11], 'c'), string.find(ARGV[11], 'a'), string.find(ARGV[11], 'o')
+local expired = 0
 local function hold(state) if ARGV[8] == 'hold' then state.p = 'dead' end end
 
 -- The next events of a key that this slot holds; nil where none is left.
@@ -26,6 +28,7 @@ local function hand(key, state)
         if count > 0 then break end
         call('LPOP', P .. 'q:' .. key)
         advance(state, position)
+        expired = expired + 1
       elseif state.q ~= '' and count > 0 and num(position) <= num(state.q) then break
       else
         count = count + 1
@@ -41,6 +44,7 @@ local function hand(key, state)
   end
   if #entries == 0 then return nil, 0 end
   if state.z == '' and num(state.g) <= num(state.h) then return nil end
+  if state.q ~= '' and num(parse(entries[1])) > num(state.q) then state.q = '' end -- past the crash
   local starts = state.z ~= client and 1 or 0
   local position, progress = string.match(state.r, '^(%d+)|(.*)$')
   if position ~= parse(entries[1]) then state.r, progress = '', '' end
@@ -226,7 +230,7 @@ if claims and not grant and not (limit > 0 and call('ZCARD', P .. 'leases') >= l
 end
 if grant or not claims then
   if not claims and status == 'ok' then wake() end -- somebody else may have what this slot let go
-  return {status, 0, grant or {}}
+  return {status, 0, grant or {}, expired}
 end
 if own then call('ZADD', P .. 'due', now + lease, 'c' .. client) end
 if string.find(ARGV[11], 'w') then call('ZADD', P .. 'idle', now, client) end
@@ -236,4 +240,4 @@ for _, timers in ipairs({'leases', 'due'}) do
   if first[2] and (next_timer < 0 or tonumber(first[2]) < next_timer) then next_timer = tonumber(first[2]) end
 end
 if next_timer >= 0 then next_timer = math.max(0, next_timer - now) end
-return {status, next_timer, {}}
+return {status, next_timer, {}, expired}

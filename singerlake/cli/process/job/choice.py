@@ -13,8 +13,8 @@ from urllib.parse import parse_qsl
 import click
 
 from singerlake.cli.jobs import spark_module, spark_session
-from singerlake.cli.process.command_job import CommandJob
-from singerlake.cli.process.webhook import webhook
+from singerlake.cli.process.job.command import CommandJob
+from singerlake.cli.process.job.webhook import webhook
 from singerlake.cli.root import Root
 from singerlake.errors import ConfigError, Later
 from singerlake.format.keys import StreamKeys
@@ -77,9 +77,12 @@ def stop_when_idle(processor: Processor, source: LakeSource) -> None:
     def watch() -> None:
         engine = processor.engine
         while not engine.runtime.wait(processor.stopping, 0.2):
-            if source.polls > 1 and not any(
-                state.waiting for state in engine.states() if state.key != source.key
-            ):
+            at_work = (
+                state.waiting and state.status != "paused"
+                for state in engine.states()
+                if state.key != source.key
+            )
+            if source.polls > 1 and not any(at_work):
                 processor.stop()
 
     processor.engine.runtime.start(watch, "singerlake-until-idle")

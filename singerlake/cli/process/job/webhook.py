@@ -8,7 +8,7 @@ import urllib.request
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
-from singerlake.cli.process.command_job import line_of
+from singerlake.cli.process.job.command import line_of
 from singerlake.errors import ConfigError, Later, Unavailable
 from singerlake.processor import Event
 

@@ -1,0 +1,1 @@
+"""The jobs in the box."""

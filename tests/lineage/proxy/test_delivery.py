@@ -1,0 +1,190 @@
+"""What is sent: outages, moody backends, restarts, lanes, dead letters, skips, stops."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+
+import pytest
+
+from singerlake.http.client import ClientOptions
+from singerlake.lineage.buffer.disk import dead
+from singerlake.lineage.schema.validator import Validator
+from singerlake.lineage.transport.base import Answer
+from singerlake.lineage.transport.http import HttpTransport
+from tests.lineage.backend import Manner, backend, moody, takes
+from tests.lineage.proxy.running import running, wait_until_sent
+from tests.lineage.samples import numbered, run_event, sender_and_number
+
+IMPATIENT = ClientOptions(read_seconds=0.2)
+GOOD = json.dumps(run_event()).encode()
+BAD = json.dumps(run_event(eventType="DONE")).encode()
+
+
+def test_an_outage_holds_no_sender_and_no_other_backend(
+    tmp_path: Path, validator: Validator
+) -> None:
+    with backend() as target, backend(lambda event: "503") as broken:
+        transports = HttpTransport(target.url), HttpTransport(broken.url)
+        with running(tmp_path, validator, *transports) as one:
+            events = [numbered(0, number) for number in range(30)]
+            assert {one.post(event) for event in events} == {200}
+            assert target.wait_for(30) == events
+            broken.wait_until_asked(3)
+            assert one.metric("retries") >= 2
+            assert one.proxy.buffer.lag(broken.url) == 30
+            broken.manner = takes
+            assert broken.wait_for(30) == events
+
+
+def test_a_moody_backend_gets_all_in_order(tmp_path: Path, validator: Validator) -> None:
+    with (
+        backend(moody(3, 0.5)) as target,
+        running(tmp_path, validator, HttpTransport(target.url, options=IMPATIENT)) as one,
+    ):
+        for number in range(60):
+            assert one.post(numbered(0, number)) == 200
+        wait_until_sent(one, 60)
+        numbers = [sender_and_number(event)[1] for event in target.taken]
+        assert list(dict.fromkeys(numbers)) == list(range(60))
+        assert numbers == sorted(numbers)  # a double comes right behind
+
+
+def test_a_restart_goes_on_where_it_was(tmp_path: Path, validator: Validator) -> None:
+    with backend(lambda event: "503") as target:
+        with running(tmp_path, validator, HttpTransport(target.url)) as one:
+            for number in range(20):
+                one.post(numbered(0, number))
+        target.manner = takes
+        with running(tmp_path, validator, HttpTransport(target.url)) as one:
+            target.wait_for(20)
+            wait_until_sent(one, 20)
+        assert [sender_and_number(event)[1] for event in target.taken] == list(range(20))
+        with running(tmp_path, validator, HttpTransport(target.url)) as one:
+            assert one.metric("sent") == 20  # counted across restarts
+            one.post(numbered(0, 20))
+            target.wait_for(21)
+
+
+def test_lanes_keep_the_order_of_a_run_and_pass_a_run_that_is_stuck(
+    tmp_path: Path, validator: Validator
+) -> None:
+    def manner(event: bytes) -> Manner:
+        return "500" if stuck.is_set() and sender_and_number(event)[0] == 0 else "takes"
+
+    stuck = threading.Event()
+    stuck.set()
+    with backend(manner) as target:
+        transport = HttpTransport(target.url, lanes=4)
+        with running(tmp_path, validator, transport, order="run") as one:
+            for number in range(20):
+                for sender in range(3):
+                    assert one.post(numbered(sender, number)) == 200
+            target.wait_for(40)
+            assert one.proxy.buffer.checkpoint(target.url) == 0  # the head is still there
+            stuck.clear()
+            target.wait_for(60)
+            wait_until_sent(one, 60)
+        for sender in range(3):
+            numbers = [n for s, n in map(sender_and_number, target.taken) if s == sender]
+            assert numbers == list(range(20))
+
+
+def test_what_a_backend_refuses_is_a_dead_letter_that_can_be_sent_again(
+    tmp_path: Path, validator: Validator
+) -> None:
+    def manner(event: bytes) -> Manner:
+        return "400" if refusing.is_set() and sender_and_number(event)[1] % 3 == 0 else "takes"
+
+    refusing = threading.Event()
+    refusing.set()
+    with (
+        backend(manner) as target,
+        running(tmp_path, validator, HttpTransport(target.url)) as one,
+    ):
+        for number in range(9):
+            one.post(numbered(0, number))
+        wait_until_sent(one, 9)
+        state = one.proxy.buffer.state
+        letters = dead.letters(state)
+        assert [(letter.sequence, letter.status) for letter in letters] == [
+            (1, 400),
+            (4, 400),
+            (7, 400),
+        ]
+        assert "because" in letters[0].reason
+        assert letters[0].event == numbered(0, 0)
+        assert one.metric("dead") == 3
+        asked = len(target.asked)
+        assert dead.revive(state, None, [1]) == 1
+        target.wait_until_asked(asked + 1)  # refused again
+        refusing.clear()
+        assert dead.revive(state, target.url, None) == 3
+        target.wait_for(9)
+        for _ in range(500):
+            if not dead.letters(state):
+                break
+            threading.Event().wait(0.02)
+        assert dead.letters(state) == []
+
+
+def test_an_event_that_gets_500_for_ever_can_be_skipped(
+    tmp_path: Path, validator: Validator
+) -> None:
+    def manner(event: bytes) -> Manner:
+        return "500" if sender_and_number(event)[1] == 1 else "takes"
+
+    with (
+        backend(manner) as target,
+        running(tmp_path, validator, HttpTransport(target.url)) as one,
+    ):
+        for number in range(3):
+            one.post(numbered(0, number))
+        target.wait_until_asked(4)
+        assert one.metric("head_age_seconds") > 0
+        dead.skip(one.proxy.buffer.state, target.url, 2)
+        assert target.wait_for(2) == [numbered(0, 0), numbered(0, 2)]
+        wait_until_sent(one, 3)
+        (letter,) = dead.letters(one.proxy.buffer.state)
+        assert (letter.sequence, letter.reason) == (2, dead.SKIPPED)
+
+
+def test_a_stop_ends_while_a_backend_hangs(
+    tmp_path: Path, validator: Validator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("singerlake.lineage.proxy.proxy.STOP_SECONDS", 0.5)
+    with backend(lambda event: "hangs") as target:
+        with running(tmp_path, validator, HttpTransport(target.url)) as one:
+            one.post(GOOD)
+            target.wait_until_asked(1)
+        target.manner = takes
+        with running(tmp_path, validator, HttpTransport(target.url)):
+            assert target.wait_for(1) == [GOOD]
+
+
+class Fails:
+    """A transport with a fault of its own."""
+
+    name, batch, lanes = "fails", 1, 1
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def send(self, events: object) -> Answer:
+        self.calls += 1
+        if self.calls < 3:
+            raise KeyError("a fault")
+        return Answer(1)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def test_a_fault_of_a_transport_does_not_end_its_consumer(
+    tmp_path: Path, validator: Validator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("singerlake.lineage.proxy.consumer.PAUSE_SECONDS", 0.01)
+    with running(tmp_path, validator, Fails()) as one:
+        one.post(GOOD)
+        wait_until_sent(one, 1)
