@@ -80,7 +80,7 @@ def test_a_command_gets_each_event_as_a_line(url: str, lake: str, tmp_path: Path
     lines = [json.loads(line) for line in (tmp_path / "seen").read_text().splitlines()]
     assert [line["sequence"] for line in lines] == [1, 2, 3]
     assert {line["key"] for line in lines} == {KEY}
-    assert (tmp_path / "lake/raw/_consumers/processor.json").exists()
+    assert (tmp_path / "lake/raw/_consumers/sh.json").exists()
 
 
 def test_exit_codes_of_a_command(url: str, lake: str, tmp_path: Path, engine: Engine) -> None:
@@ -130,7 +130,7 @@ def test_a_function_and_a_webhook(url: str, lake: str, tmp_path: Path) -> None:
     hook = f"webhook:http://127.0.0.1:{server.server_port}/hook"
     result = run(lake, "--name", "other", "--job", hook)
     assert result.exit_code == 2
-    assert "works for 'processor'" in result.output
+    assert "works for 'myjobs:on_commit'" in result.output
     result = run(lake, "--name", "other", "--engine", "sqlite:///other.db", "--job", hook)
     server.shutdown()
     assert result.exit_code == 0, result.output
@@ -216,3 +216,12 @@ def test_scheduled_events(engine: Engine) -> None:
     assert process("scheduled").exit_code == 0
     assert answer("cancel", id) == {"cancelled": id}
     assert process("cancel", id).exit_code == 2
+
+
+@pytest.mark.slow
+def test_a_projection_follows_its_stream(url: str, lake: str, tmp_path: Path) -> None:
+    result = run(lake, "--job", f"project:{tmp_path}/tables")
+    assert result.exit_code == 0, result.output
+    assert "3 events processed" in result.output
+    (published,) = (tmp_path / "tables").rglob("published.json")
+    assert json.loads(published.read_text())["sequence"] == 3

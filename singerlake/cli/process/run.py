@@ -54,7 +54,11 @@ class _Every(click.ParamType):  # type: ignore[type-arg]
     metavar="JOB",
     help="vacuum, project:OUT, webhook:URL, or MODULE:FUNCTION; or give a COMMAND after --.",
 )
-@click.option("--name", default="processor", show_default=True, help="Who shares the work.")
+@click.option(
+    "--name",
+    metavar="NAME",
+    help="Whose place in the lake this is; by default the job's, such as vacuum or on-commit.sh.",
+)
 @click.option(
     "--from",
     "begin",
@@ -117,7 +121,7 @@ def run(
     stream: str | None,
     engine_url: str,
     job: str | None,
-    name: str,
+    name: str | None,
     begin: str | None,
     every: float | None,
     concurrency: int,
@@ -153,7 +157,7 @@ def run(
     made = jobs.made(lake, root, job, ctx.meta.get(COMMAND))
     source = LakeSource(
         lake,
-        name,
+        name or made.name,
         None if tap is None else [tap],
         None if stream is None else [stream],
         begin=begin,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import importlib
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -42,7 +42,7 @@ def made(lake: Lake, root: Root, job: str | None, command: Sequence[str] | None)
         if job is not None:
             raise click.UsageError("--job and a COMMAND after -- are two jobs: give one of them")
         running = CommandJob(list(command))
-        return Made(command[0], running.process_event, close=running.close)
+        return Made(Path(command[0]).name, running.process_event, close=running.close)
     if job is None:
         raise click.UsageError("Missing option --job, or -- and a COMMAND.")
     kind, _, rest = job.partition(":")
@@ -107,16 +107,13 @@ def _project(root: Root, rest: str) -> Made:
             "project:OUT?mode=current&format=parquet"
         )
     settings = Settings(format=given.get("format", "parquet"), mode=given.get("mode", "append"))
-    module, lock = spark_module("project"), threading.Lock()
-    spark: list[Any] = []
+    module = spark_module("project")
+    spark = spark_session("singerlake process", None, ())  # here: it asks for the command's options
 
     def project(event: Event) -> None:
-        with lock:
-            if not spark:
-                spark.append(spark_session("singerlake process", None, ()))
         value = event.value
         module.project(
-            spark[0],
+            spark,
             root.url,
             out,
             value["tap"],
