@@ -10,6 +10,7 @@ import pytest
 HEAVY = [
     "aiobotocore",
     "aiohttp",
+    "airflow",
     "boto3",
     "botocore",
     "click",

@@ -8,6 +8,8 @@ _MODULES = {
     "singerlake": "A lake in Python, without Spark.",
     "singerlake.files": "Files of any kind; see [the guide](../how-to/files.md).",
     "singerlake.processor": "Work per key, in order; see [the guide](../processor.md).",
+    "singerlake.wait": "Waits for events; see [the guide](../how-to/wait.md).",
+    "singerlake.airflow": "Waits in Airflow; see [the guide](../how-to/airflow.md).",
     "singerlake.spark": "Streams as DataFrames. Needs the extra `spark`.",
     "singerlake.sql": "Streams as views of DuckDB. Needs the extra `duckdb`.",
 }

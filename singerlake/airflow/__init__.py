@@ -4,24 +4,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from singerlake.airflow.commits import new_commits
-    from singerlake.airflow.group import wait_for
+    from singerlake.airflow.commits.new_commits import new_commits
+    from singerlake.airflow.commits.watcher import CommitWatcher, commits_of
     from singerlake.airflow.mail import StatusEmailOperator, StatusNotifier
     from singerlake.airflow.mark import MarkEventOperator
-    from singerlake.airflow.sensor import EventsSensor
-    from singerlake.airflow.trigger import EventsTrigger
-    from singerlake.airflow.watcher import CommitWatcher, commits_of
+    from singerlake.airflow.waiting.group import wait_for
+    from singerlake.airflow.waiting.sensor import EventsSensor
+    from singerlake.airflow.waiting.trigger import EventsTrigger
 
 _HOMES = {
-    "CommitWatcher": "watcher",
-    "EventsSensor": "sensor",
-    "EventsTrigger": "trigger",
+    "CommitWatcher": "commits.watcher",
+    "EventsSensor": "waiting.sensor",
+    "EventsTrigger": "waiting.trigger",
     "MarkEventOperator": "mark",
     "StatusEmailOperator": "mail",
     "StatusNotifier": "mail",
-    "commits_of": "watcher",
-    "new_commits": "commits",
-    "wait_for": "group",
+    "commits_of": "commits.watcher",
+    "new_commits": "commits.new_commits",
+    "wait_for": "waiting.group",
 }
 
 __all__ = [

@@ -7,7 +7,8 @@ from typing import Any
 from airflow.providers.smtp.notifications.smtp import SmtpNotifier
 from airflow.providers.smtp.operators.smtp import EmailOperator
 
-from singerlake.airflow import page, table
+from singerlake.airflow import table
+from singerlake.airflow.tab import page
 
 _OF = "(ti | default(dag_run | default(none), true))"
 """A callback of a task has no run, and one of a run has no task."""

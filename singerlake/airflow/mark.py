@@ -10,7 +10,7 @@ from urllib.parse import quote
 from airflow.sdk import BaseHook, BaseOperator
 
 from singerlake.airflow import table
-from singerlake.airflow.outcome import moment
+from singerlake.airflow.waiting.outcome import moment
 from singerlake.errors import ConfigError, NoAnswer
 from singerlake.http.client import Client
 

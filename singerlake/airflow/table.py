@@ -11,7 +11,8 @@ from typing import TypeVar
 from sqlalchemy import Engine
 
 from singerlake.airflow import settings
-from singerlake.airflow.outcome import wait_name
+from singerlake.airflow.waiting.outcome import wait_name
+from singerlake.errors import Unavailable
 from singerlake.wait.inbox import Inbox
 from singerlake.wait.status.database import open_database
 from singerlake.wait.status.store import Status, StatusStore
@@ -19,6 +20,7 @@ from singerlake.wait.status.store import Status, StatusStore
 Result = TypeVar("Result")
 
 MOST_ROWS = 1000
+PATIENCE = 10.0
 
 
 def store() -> StatusStore:
@@ -42,9 +44,18 @@ def rows_of_run(dag_id: str, run_id: str, task_id: str | None = None) -> list[St
     return own or [row for row in found if _is_under(row.wait, names[1])]
 
 
-async def in_thread(work: Callable[[], Result]) -> Result:
-    """By one thread for all waits: SQLite takes one writer, and a table may be late."""
-    return await asyncio.get_running_loop().run_in_executor(_thread(), work)
+async def in_thread(work: Callable[[], Result], patience: float = PATIENCE) -> Result:
+    """By one thread for all waits: SQLite takes one writer, and a table may be late.
+
+    Raises `Unavailable` after so many seconds: no wait stops for a database that hangs.
+    """
+    begun = asyncio.get_running_loop().run_in_executor(_thread(), work)
+    try:
+        return await asyncio.wait_for(begun, patience)
+    except asyncio.TimeoutError:
+        raise Unavailable(
+            f"the database of waits gave no answer within {patience:g} seconds"
+        ) from None
 
 
 def _is_under(wait: str, name: str) -> bool:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from singerlake.wait.arrival import Arrival
-    from singerlake.wait.event import HttpEvent, KafkaEvent, LakeCommit, LakeRun
+    from singerlake.wait.event import HttpEvent, KafkaEvent, LakeCommit, LakeRun, OwnEvent
     from singerlake.wait.need import ALL, ANY, Need
     from singerlake.wait.waiter import Progress, Wait, Waiter
     from singerlake.wait.window import Sliding, Span, Window
@@ -19,6 +19,7 @@ _HOMES = {
     "LakeCommit": "event",
     "LakeRun": "event",
     "Need": "need",
+    "OwnEvent": "event",
     "Progress": "waiter",
     "Sliding": "window",
     "Span": "window",
@@ -36,6 +37,7 @@ __all__ = [
     "LakeCommit",
     "LakeRun",
     "Need",
+    "OwnEvent",
     "Progress",
     "Sliding",
     "Span",

@@ -132,7 +132,24 @@ class KafkaEvent(Awaited, frozen=True, kw_only=True, tag="kafka"):
         return f"message of {self.topic}"
 
 
-AnyEvent: TypeAlias = LakeRun | LakeCommit | HttpEvent | KafkaEvent
+class OwnEvent(Awaited, frozen=True, kw_only=True, tag="own"):
+    """An event from a source of your own.
+
+    `source` is `package.module:name`: what is called there, without arguments, returns a `Source`
+    (`singerlake.wait.source.base`). `arguments` are for that source.
+    """
+
+    source: str
+    arguments: Mapping[str, Any] = {}
+    match: Mapping[str, Any] = {}
+    since: datetime | None = None
+
+    @property
+    def subject(self) -> str:
+        return f"event of {self.source}"
+
+
+AnyEvent: TypeAlias = LakeRun | LakeCommit | HttpEvent | KafkaEvent | OwnEvent
 
 
 def source_type(event: Awaited) -> str:

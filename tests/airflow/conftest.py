@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,8 +19,11 @@ from tests.airflow.server import Airflow, airflow, until
 from tests.kafka import Kafka, kafka
 
 DAGS = Path(__file__).parent / "dags"
-EXAMPLES = Path(__file__).parents[2] / "docs" / "examples" / "airflow"
-NAMES = ("one_sensor", "missed", "any_of", "mapped", "many", "marks", "mails", "on_commits")
+EXAMPLES = Path(__file__).parents[2] / "sample" / "airflow"
+NAMES = (
+    *("one_sensor", "missed", "any_of", "mapped", "many", "marks", "mails", "seen"),
+    *("on_commits", "tested", "morning", "orders_on_commits"),
+)
 
 
 @dataclass(frozen=True)
@@ -65,16 +68,17 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
             "KAFKA": broker.bootstrap,
             "AIRFLOW_CONN_SMTP_DEFAULT": json.dumps(smtp),
         }
-        with airflow(home / "airflow", DAGS, **variables) as running:
-            _start(running)
+        with airflow(home / "airflow", [DAGS, EXAMPLES], **variables) as running:
+            start(running, NAMES)
             yield Ground(running, lake, database, broker, mail, home / "sink.jsonl")
 
 
-def _start(running: Airflow) -> None:
+def start(running: Airflow, dag_ids: Sequence[str]) -> None:
+    """All of it, until the DAGs are there."""
     running.start("api-server")
     until(running.answers, "the API server answers")
     running.connect_to_itself("receiver")
     running.run("pools", "set", "small", "1", "for the tests")
     running.start("scheduler", "triggerer", "dag-processor")
     until(running.is_healthy, "Airflow is healthy")
-    until(lambda: running.has_dags(*NAMES), "the DAGs are there")
+    until(lambda: running.has_dags(*dag_ids), "the DAGs are there")

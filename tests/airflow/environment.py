@@ -19,8 +19,8 @@ from filelock import FileLock
 from tests.packages import absent
 
 REPOSITORY = Path(__file__).parents[2]
-PACKAGES = ["apache-airflow>=3.3", "aiosmtpd>=1.4"]
-"""A mail server, too."""
+PACKAGES = ["apache-airflow>=3.3", "aiosmtpd>=1.4", "psycopg2-binary>=2.9"]
+"""A mail server, too, and what Airflow itself talks to PostgreSQL with."""
 
 UV = [sys.executable, "-m", "uv", "pip", "install", "--quiet"]
 

@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -193,10 +193,12 @@ class Airflow:
 
 
 @contextmanager
-def airflow(home: Path, dags: Path, database: str = "", **variables: str) -> Iterator[Airflow]:
+def airflow(
+    home: Path, dags: Sequence[Path], database: str = "", **variables: str
+) -> Iterator[Airflow]:
     """Set up with these DAGs, without any process yet. All of them are killed at the end."""
     (home / "dags").mkdir(parents=True)
-    for path in dags.glob("*.py"):
+    for path in (path for folder in dags for path in folder.glob("*.py")):
         shutil.copy(path, home / "dags")
     (home / "passwords.json").write_text(json.dumps({"admin": "test", "viewer": "test"}))
     (port,) = free_ports(1)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -13,11 +16,17 @@ from tests.lake.landing import land
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
-def test_a_user_can_try_a_dag(ground: Ground) -> None:
+def test_a_user_can_try_a_dag(ground: Ground, tmp_path: Path) -> None:
+    """On a copy of Airflow's database: the scheduler would take the tasks over."""
     land(ground.store, [1])
+    source = sqlite3.connect(ground.airflow.home / "airflow.db")
+    copy = sqlite3.connect(tmp_path / "airflow.db")
+    with closing(source), closing(copy):
+        source.backup(copy)
+    variables = {"AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{tmp_path / 'airflow.db'}"}
     done = subprocess.run(
         [str(environment()), str(ground.airflow.dags / "tested.py")],
-        env=ground.airflow.environment(),
+        env={**ground.airflow.environment(), **variables},
         capture_output=True,
         text=True,
         timeout=600,

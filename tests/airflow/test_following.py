@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from singerlake.airflow import following
-from singerlake.airflow.following import MOST_SECONDS, Following, pause_after
+from singerlake.airflow.commits import following
+from singerlake.airflow.commits.following import MOST_SECONDS, Following, pause_after
 from singerlake.errors import Unavailable
 from singerlake.lake import Bookmark, Lake
 from singerlake.store import MemoryStore, Store

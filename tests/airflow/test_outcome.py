@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from singerlake.airflow import outcome, page
+from singerlake.airflow.tab import page
+from singerlake.airflow.waiting import outcome
 from singerlake.errors import ConfigError, Unavailable
 from singerlake.lake import Bookmark
 from singerlake.wait import HttpEvent, LakeCommit, Wait, Waiter, Window
@@ -101,6 +102,13 @@ def test_the_error_names_what_is_missing_and_why() -> None:
     assert outcome.missing(found.standings) == ["b", "c"]
     assert list(outcome.arrivals(found.standings)) == ["a"]
     assert outcome.complaint(found, "c", wait.deadline).endswith("UTC: c")
+
+
+def test_what_did_not_come_is_given_up_when_enough_is_there() -> None:
+    found = progress(declared(A, B, C, need={"at_least": 2}), "a", "b")
+    assert [one.state for one in found.standings] == ["received", "received", "waiting"]
+    ended = outcome.given_up(found.standings)
+    assert [one.state for one in ended] == ["received", "received", "missed"]
 
 
 def test_names_of_waits_fit_and_differ() -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from singerlake.airflow.ranges import MOST_RUNS, Range, Ranges
+from singerlake.airflow.commits.ranges import MOST_RUNS, Range, Ranges
 from singerlake.errors import ConfigError
 from singerlake.lake import Bookmark
 
@@ -15,22 +18,43 @@ def place(number: int) -> Bookmark:
     return Bookmark("log", number)
 
 
-@given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=1, max_size=60))
-def test_every_commit_is_in_one_run_that_succeeded(runs: list[tuple[int, bool]]) -> None:
-    """The ranges of runs that succeeded tile the log, as far as the last of them has read."""
-    ranges, end, done = Ranges(), 0, set[str]()
+class Hasty(Ranges, frozen=True):
+    """A control: it goes on from the last run, whatever became of it."""
+
+    def since(self, has_succeeded: Callable[[str], bool]) -> Bookmark | None:
+        return self.runs[-1].until if self.runs else None
+
+
+def read_by(kind: type[Ranges], runs: list[tuple[int, bool]]) -> list[tuple[int, int]]:
+    """What the runs that succeed read, of so many commits before each run."""
+    ranges, end, done = kind(), 0, set[str]()
     read: list[tuple[int, int]] = []
     for number, (commits, succeeds) in enumerate(runs):
         end += commits
         since = ranges.since(done.__contains__)
         new = Range(str(number), since, place(end))
-        ranges = Ranges.parse(ranges.add(new).to_json())
-        assert ranges.of(str(number)) == new
+        kept = msgspec.convert(ranges.add(new).to_json(), kind)
+        assert kept.of(str(number)) == new
+        assert len(kept.runs) <= MOST_RUNS
         if succeeds:
             done.add(str(number))
             read.append((0 if since is None else since.sequence, end))
-    assert [first for first, _ in read] == [0, *(last for _, last in read)][: len(read)]
-    assert len(ranges.runs) <= MOST_RUNS
+        ranges = kept
+    return read
+
+
+def is_tiled(read: list[tuple[int, int]]) -> bool:
+    return [first for first, _ in read] == [0, *(last for _, last in read)][: len(read)]
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=1, max_size=60))
+def test_every_commit_is_in_one_run_that_succeeded(runs: list[tuple[int, bool]]) -> None:
+    """The ranges of runs that succeeded tile the log, as far as the last of them has read."""
+    assert is_tiled(read_by(Ranges, runs))
+
+
+def test_a_hasty_variant_is_seen_to_lose_commits() -> None:
+    assert not is_tiled(read_by(Hasty, [(2, False), (1, True)]))
 
 
 def test_a_run_that_is_deleted_does_not_take_the_others_along() -> None:

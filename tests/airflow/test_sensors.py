@@ -80,6 +80,8 @@ def test_a_group_that_needs_less_than_all(ground: Ground, begun: dict[str, str])
     met = {"any.here": "success", "any.post_to_never": "skipped", "any.enough": "success"}
     unmet = {"two.here": "success", "two.never": "failed", "two.enough": "failed"}
     ground.airflow.until_tasks("any_of", run, {**met, "after": "success", **unmet})
+    rows = {row.name: row.state for row in ground.table().rows(f"any_of/{run}/any")}
+    assert rows == {"here": "received", "post to never": "missed"}
 
 
 def test_mapped_tasks_end_each_by_itself(ground: Ground, begun: dict[str, str]) -> None:

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from singerlake.airflow import settings, sources
-from singerlake.airflow.sources import Sources, shared, source_of
+from singerlake.airflow import settings
+from singerlake.airflow.waiting import sources
+from singerlake.airflow.waiting.sources import Sources, shared, source_of
 from singerlake.errors import ConfigError, Unavailable
 from singerlake.lake import open_on
 from singerlake.store.counting import Counting

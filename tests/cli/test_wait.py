@@ -8,12 +8,16 @@ import signal
 import subprocess
 import sys
 import threading
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import httpx
 import pytest
 
 from singerlake.lake import open_lake
+from singerlake.runtime import Runtime
+from singerlake.wait.inbox import Inbox
+from singerlake.wait.status.database import open_database
 from tests.cli.lake import run, said
 from tests.lake.landing import KEYS, STREAM, TAP
 from tests.lake.running import land_run
@@ -168,3 +172,17 @@ def test_the_receiver_as_a_service(database: str, lake: Path) -> None:
         service.send_signal(signal.SIGTERM)
         assert service.wait(30) == 0
     said("wait", lake, "--http", "file", "--window", "D", "--database", database)
+
+
+class LongAgo(Runtime):
+    def now(self) -> datetime:
+        return super().now() - timedelta(days=91)
+
+
+def test_old_posts_are_forgotten(database: str) -> None:
+    words = ("--database", database, "--json")
+    said("events", "mark", "new", *words)
+    Inbox(open_database(database), LongAgo()).take("old", {})
+    assert json.loads(said("events", "forget", *words)) == {"rows": 0, "posts": 1}
+    assert json.loads(said("events", "forget", *words)) == {"rows": 0, "posts": 0}
+    assert run("events", "forget", "--older-than", "-1d", *words).exit_code == 2

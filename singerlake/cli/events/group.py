@@ -8,6 +8,7 @@ from singerlake.cli.commands import LazyGroup
 from singerlake.cli.exit_codes import POINTER
 
 COMMANDS = {
+    "forget": "Remove posts and rows of waits that are old.",
     "mark": "Mark an event as arrived, by hand.",
     "serve": "Take posts of events over HTTP.",
     "status": "Show which awaited events have come.",

@@ -20,6 +20,7 @@ from singerlake.errors import ConfigError, SingerlakeError
 from singerlake.lake import FeedOptions, Lake
 from singerlake.runtime import REAL
 from singerlake.wait.source.lake import LakeSource
+from singerlake.wait.source.own import OwnSource
 
 PASSWORD = "SINGERLAKE_SMTP_PASSWORD"
 
@@ -110,6 +111,7 @@ def _sources(waits: Any, options: dict[str, Any], every: float) -> dict[str, Any
         "lake-run": source,
         "lake-commit": source,
         "http": waits.inbox_source(),
+        "own": OwnSource(),
     }
     try:
         sources["kafka"] = extra_module(

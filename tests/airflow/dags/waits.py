@@ -122,3 +122,14 @@ with DAG("mails", schedule=None):
         **QUICK,
     )
     waits >> StatusEmailOperator(task_id="mails", to="task@example.com", trigger_rule="all_done")
+
+with DAG("seen", schedule=None):
+    wait_for(
+        [
+            LakeCommit(tap=TAP, stream=STREAM, window=DAY, name="here"),
+            HttpEvent(post="partner-file"),
+            HttpEvent(post="never", name="<img src=x onerror=alert(1)>"),
+        ],
+        timedelta(hours=1),
+        **QUICK,
+    )

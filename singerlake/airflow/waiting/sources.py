@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 from singerlake.airflow import settings
 from singerlake.errors import SingerlakeError, Unavailable
 from singerlake.lake import FeedOptions
-from singerlake.wait.event import Awaited, HttpEvent, KafkaEvent, LakeCommit, LakeRun
+from singerlake.wait.event import Awaited, HttpEvent, KafkaEvent, LakeCommit, LakeRun, OwnEvent
 from singerlake.wait.source.base import Answer, Question, Source
 
 PATIENCE = 30.0
@@ -116,6 +116,8 @@ def source_of(event: Awaited, interval: float) -> tuple[Hashable, Callable[[], S
     if isinstance(event, HttpEvent):
         url = settings.database_url()
         return ("http", url), lambda: _inbox(url)
+    if isinstance(event, OwnEvent):
+        return ("own", event.source), _own
     raise Unavailable(f"nobody knows where an event {type(event).__name__} comes from")
 
 
@@ -130,6 +132,12 @@ def _kafka() -> Source:
     from singerlake.wait.source.kafka import KafkaSource
 
     return KafkaSource()
+
+
+def _own() -> Source:
+    from singerlake.wait.source.own import OwnSource
+
+    return OwnSource()
 
 
 def _inbox(url: str) -> Source:

@@ -11,7 +11,7 @@ PREFIX = "/singerlake"
 
 async def _app(scope: Any, receive: Any, send: Any) -> None:
     """Loaded by the first request: every process of Airflow loads its plugins."""
-    from singerlake.airflow.app import app
+    from singerlake.airflow.tab.app import app
 
     await app(scope, receive, send)
 

@@ -9,7 +9,7 @@ from airflow.sdk.exceptions import AirflowRuntimeError
 from airflow.sdk.execution_time.context import AssetStateStoreAccessor
 
 from singerlake.airflow import settings
-from singerlake.airflow.ranges import Range, Ranges
+from singerlake.airflow.commits.ranges import Range, Ranges
 from singerlake.errors import ConfigError
 from singerlake.lake import Increment
 
@@ -59,6 +59,7 @@ def _only_asset(context: Any) -> Asset:
 def _has_succeeded(ti: Any, run_id: str) -> bool:
     """A run that was deleted has not: its commits are read again."""
     try:
-        return str(ti.get_dagrun_state(ti.dag_id, run_id)) == "success"
+        # A text, or a member of an enumeration that is equal to it.
+        return bool(ti.get_dagrun_state(ti.dag_id, run_id) == "success")
     except AirflowRuntimeError:
         return False

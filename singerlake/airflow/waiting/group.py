@@ -9,7 +9,7 @@ from typing import Any
 
 from airflow.sdk import TaskGroup
 
-from singerlake.airflow.sensor import EventsSensor
+from singerlake.airflow.waiting.sensor import EventsSensor
 from singerlake.wait.event import Awaited, require_names
 from singerlake.wait.need import ALL, Need
 

@@ -13,7 +13,8 @@ from airflow.api_fastapi.core_api.security import requires_access_asset, require
 from fastapi import Depends, FastAPI, Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse
 
-from singerlake.airflow import page, table
+from singerlake.airflow import table
+from singerlake.airflow.tab import page
 from singerlake.errors import SingerlakeError
 from singerlake.http.answer import Problem
 from singerlake.wait.receiver import take

@@ -18,7 +18,7 @@ from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 from airflow.triggers.shared_stream import AdvanceItem, SharedStreamProducer
 
 from singerlake.airflow import settings
-from singerlake.airflow.following import Following, pause_after
+from singerlake.airflow.commits.following import Following, pause_after
 from singerlake.lake import Bookmark
 
 BOOKMARK = "singerlake_bookmark"

@@ -12,13 +12,15 @@ REFRESH_SECONDS = 10
 
 _COLOURS = {"received": "#15803d", "waiting": "#a16207", "missed": "#b91c1c"}
 _CELL = "padding:4px 12px 4px 0;text-align:left;vertical-align:top"
-_HEAD = ("event", "window", "state", "time", "deadline", "what")
+_SHORT = f"{_CELL};white-space:nowrap"
+_LONG = f"{_CELL};overflow-wrap:anywhere"
+_HEAD = ("event", "window", "state", "time, UTC", "deadline, UTC", "what")
 _STYLE = """
 :root { color-scheme: light dark }
 body { font: 14px/1.5 system-ui, sans-serif; margin: 16px }
 table { border-collapse: collapse }
 th { border-bottom: 1px solid #8888 }
-td { border-bottom: 1px solid #8884; overflow-wrap: anywhere }
+td { border-bottom: 1px solid #8884 }
 """
 
 
@@ -49,16 +51,19 @@ def table(rows: Sequence[Status]) -> str:
 
 def _row(row: Status) -> str:
     state = f"{row.state}, late" if row.late else row.state
-    cells = (
-        escape(row.name),
+    short = (
         escape(row.window),
         f'<b style="color:{_COLOURS.get(row.state, "inherit")}">{escape(state)}</b>',
         _moment(row.last_receive_time),
         _moment(row.timeout),
-        escape(row.error or row.last_receive or row.msg),
     )
-    return "<tr>" + "".join(f'<td style="{_CELL}">{cell}</td>' for cell in cells) + "</tr>"
+    cells = [
+        f'<td style="{_LONG}">{escape(row.name)}</td>',
+        *(f'<td style="{_SHORT}">{cell}</td>' for cell in short),
+        f'<td style="{_LONG}">{escape(row.error or row.last_receive or row.msg)}</td>',
+    ]
+    return f"<tr>{''.join(cells)}</tr>"
 
 
 def _moment(moment: datetime | None) -> str:
-    return "" if moment is None else f"{moment:%Y-%m-%d %H:%M:%S} UTC"
+    return "" if moment is None else f"{moment:%Y-%m-%d %H:%M:%S}"

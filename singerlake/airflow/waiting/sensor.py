@@ -13,8 +13,8 @@ from airflow.exceptions import AirflowException, AirflowSkipException
 from airflow.sdk import BaseOperator
 from airflow.triggers.base import StartTriggerArgs
 
-from singerlake.airflow import outcome
-from singerlake.airflow.trigger import INTERVAL, EventsTrigger
+from singerlake.airflow.waiting import outcome
+from singerlake.airflow.waiting.trigger import INTERVAL, EventsTrigger
 from singerlake.errors import ConfigError
 from singerlake.wait import event as parsing
 from singerlake.wait.event import Awaited
@@ -23,7 +23,7 @@ from singerlake.wait.waiter import Progress, Waiter
 
 LOGICAL_DATE = "{{ (dag_run.logical_date or dag_run.run_after).isoformat() }}"
 RUN_AFTER = "{{ dag_run.run_after.isoformat() }}"
-TRIGGER = "singerlake.airflow.trigger.EventsTrigger"
+TRIGGER = "singerlake.airflow.waiting.trigger.EventsTrigger"
 
 
 class EventsSensor(BaseOperator):

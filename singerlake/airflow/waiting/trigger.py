@@ -14,8 +14,9 @@ from airflow.triggers.base import (
     TriggerEvent,
 )
 
-from singerlake.airflow import outcome, table
-from singerlake.airflow.sources import shared
+from singerlake.airflow import table
+from singerlake.airflow.waiting import outcome
+from singerlake.airflow.waiting.sources import shared
 from singerlake.errors import ConfigError, SingerlakeError
 from singerlake.runtime import REAL
 from singerlake.wait.status.mirror import Mirror
@@ -67,8 +68,9 @@ class EventsTrigger(BaseTrigger):
         waiter, seen = Waiter(wait), _Seen(self, wait)
         while True:
             progress = await self.look(waiter)
-            await seen.show(progress)
             ended = outcome.decided(progress, self.own, self.soft_fail)
+            standings = outcome.shown(progress, self.own)
+            await seen.show(standings if ended is None else outcome.given_up(standings))
             if ended is not None:
                 yield self._event(ended, progress, wait)
                 return
@@ -113,13 +115,12 @@ class _Seen:
     """Logs what is new, and has the table show it. The table may be away."""
 
     def __init__(self, trigger: EventsTrigger, wait: Wait) -> None:
-        self._log, self._wait, self._own = trigger.log, wait, trigger.own
+        self._log, self._wait = trigger.log, wait
         self._mirror: Mirror | None = None
         self._said: dict[str, str] = {}
         self._is_away = False
 
-    async def show(self, progress: Progress) -> None:
-        standings = outcome.shown(progress, self._own)
+    async def show(self, standings: Sequence[Standing]) -> None:
         for one in standings:
             self._say(one)
         try:
