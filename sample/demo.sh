@@ -46,6 +46,9 @@ run "singerlake process run --engine sqlite:///$folder/process.db --until-idle -
 run "grep -c tap-shop $folder/processed.jsonl"
 run "singerlake process check --engine sqlite:///$folder/process.db"
 
+title "Wait until today's load is complete"
+run "singerlake wait $tap/orders --window D"
+
 title "Load it in Spark"
 run "python sample/demo_spark.py $lake"
 

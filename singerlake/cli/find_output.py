@@ -99,6 +99,7 @@ def _row(root: str, entry: Entry) -> dict[str, Any]:
         "log_id": entry.log_id,
         "first_sequence": entry.lowest_sequence,
         "sequence": entry.sequence,
+        "ordinal": entry.ordinal,
         "first": time_of(entry.start),
         "last": time_of(entry.end),
         "committed": time_of(entry.create_time),

@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from singerlake.cli.index.place import VARIABLE
+from singerlake.cli.index.place import DEFAULT, VARIABLE
 from singerlake.errors import ConfigError
 from singerlake.lake import Lake
 
 if TYPE_CHECKING:
     from singerlake.index import Storage
-
-DEFAULT = "default"
 
 index_option = click.option(
     "--index",

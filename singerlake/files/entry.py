@@ -10,6 +10,7 @@ from singerlake.errors import ConfigError
 from singerlake.format import blob as blobs
 from singerlake.format import blob_keys
 from singerlake.format.schema import Schema
+from singerlake.lake.blobs.live import Live
 from singerlake.lake.blobs.reference import said_of
 from singerlake.lake.lake import Stream
 from singerlake.lake.snapshot import Snapshot
@@ -53,14 +54,17 @@ def entries(stream: Stream) -> list[Entry]:
 
 def _current(snapshot: Snapshot) -> dict[tuple[str, str], Entry]:
     found: dict[tuple[str, str], Entry] = {}
+    live = Live()
     for sequence, schema, said in said_of(snapshot):
-        if said.forgotten:
-            for known in [each for each in found if each[0] == said.key]:
-                del found[known]
+        live.add(sequence, said)
         for entry in _named(sequence, schema, said):
             found.pop((said.key, entry.property_name), None)
             found[said.key, entry.property_name] = entry
-    return found
+    return {
+        (key, name): entry
+        for (key, name), entry in found.items()
+        if live.names_at(entry.path, key, entry.sequence)
+    }
 
 
 def _named(sequence: int, schema: Schema, said: blobs.Named) -> Iterator[Entry]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from singerlake.errors import ConfigError
@@ -37,6 +37,10 @@ class _Found:
     schema: Schema
     entries: tuple[Entry, ...]
 
+    @property
+    def text(self) -> str:
+        return blobs.key_of(self.key, tuple(self.key))
+
 
 def forget(
     lake: Lake, tap_id: str, stream: str, ids: Iterable[str], *, apply: bool = False
@@ -59,14 +63,14 @@ def forget(
         for entry in one.entries:
             numbers = entry.sequence, entry.sequence
             pins.require_unpinned(lake.store, tap_id, stream, snapshot.log_id, *numbers)
-    going = {blobs.key_of(one.key, tuple(one.key)) for one in found.values()}
+    going = {one.text for one in found.values()}
     told = [
         Forgotten(entry, live.others(entry.path, going))
         for unique in wanted
         for entry in found[unique].entries
     ]
     if apply:
-        _write(lake, tap_id, stream, [found[unique] for unique in wanted])
+        _write(lake, tap_id, stream, [found[unique] for unique in wanted], live)
         paths = {one.entry.path for one in told}
         purge.remove(lake.store, StreamKeys(tap_id, stream), paths)
     return told
@@ -82,7 +86,6 @@ def _find(snapshot: Snapshot, wanted: set[str]) -> tuple[dict[str, _Found], Live
         if unique not in wanted:
             continue
         if said.forgotten:
-            found.pop(unique, None)
             continue
         if not key:
             raise ConfigError(
@@ -95,16 +98,26 @@ def _find(snapshot: Snapshot, wanted: set[str]) -> tuple[dict[str, _Found], Live
         ]
         values = {name: said.record.get(name) for name in key}
         found[unique] = _Found(values, schema, (*before, *named))
-    return found, live
+    return _not_forgotten(found, live), live
 
 
-def _write(lake: Lake, tap_id: str, stream: str, found: list[_Found]) -> None:
+def _not_forgotten(found: dict[str, _Found], live: Live) -> dict[str, _Found]:
+    left: dict[str, _Found] = {}
+    for unique, one in found.items():
+        named = [each for each in one.entries if live.names_at(each.path, one.text, each.sequence)]
+        if named:
+            left[unique] = replace(one, entries=tuple(named))
+    return left
+
+
+def _write(lake: Lake, tap_id: str, stream: str, found: list[_Found], live: Live) -> None:
     """Commit the tombstones, each under the schema of the record that it is about."""
     writer = lake.writer(tap_id)
     with writer:
         for one in found:
             key = tuple(one.schema.key_properties)
             writer.schema(stream, metadata.schema_line(stream, one.schema.schema, key))
-            line = metadata.tombstone_line(stream, one.key, REAL.now())
+            counts = live.counts(one.text)
+            line = metadata.tombstone_line(stream, one.key, counts, REAL.now())
             writer.write(line, as_it_is=True)
     writer.end("complete")

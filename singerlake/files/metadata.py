@@ -43,6 +43,9 @@ SCHEMA: dict[str, Any] = {
 
 KEY = ("id",)
 
+LONGEST_WORK_ID = 256
+"""Characters that every index takes."""
+
 
 @dataclass(frozen=True)
 class Metadata:
@@ -65,6 +68,11 @@ class Metadata:
             )
         if self.work_id is not None:
             require_slug("work_id", self.work_id)
+            if len(self.work_id) > LONGEST_WORK_ID:
+                raise ConfigError(
+                    f"the work_id has {len(self.work_id)} characters: expected at most "
+                    f"{LONGEST_WORK_ID}"
+                )
             if self.work_id == "null":
                 raise ConfigError(
                     "the work_id 'null' is reserved: leave it out where there is none"
@@ -129,8 +137,10 @@ def record_line(stream: str, record: Mapping[str, Any]) -> bytes:
     return json.dumps(message, separators=(",", ":")).encode()
 
 
-def tombstone_line(stream: str, key: Mapping[str, Any], at: datetime) -> bytes:
-    """The RECORD line by which records with this key name nothing any more."""
+def tombstone_line(
+    stream: str, key: Mapping[str, Any], counts: Mapping[str, int], at: datetime
+) -> bytes:
+    """The RECORD line by which so many records with this key name these paths no more."""
     record = {**key, "_sdc_deleted_at": times.rfc3339(at)}
-    message = {"type": "RECORD", "stream": stream, "record": record, FORGOTTEN: True}
+    message = {"type": "RECORD", "stream": stream, "record": record, FORGOTTEN: dict(counts)}
     return json.dumps(message, separators=(",", ":")).encode()

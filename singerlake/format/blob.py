@@ -28,7 +28,9 @@ FIELD = "singerlake_files"
 """The field of a RECORD message that has the paths, by property."""
 
 FORGOTTEN = "singerlake_forgotten"
-"""The field of a tombstone: what earlier records with the same key named is not named any more."""
+"""The field of a tombstone: what earlier records with the same key named is not named any more.
+
+By path, how many records with the key named it up to then; `true` is for all before."""
 
 _FIELD = f'"{FIELD}"'.encode()
 _FORGOTTEN = f'"{FORGOTTEN}"'.encode()
@@ -68,13 +70,15 @@ def overruled(line: bytes, paths: Mapping[str, str]) -> bytes:
 class Named:
     """What one line says of files: paths by property, and the values of the stream's key.
 
-    A tombstone has no paths, and is `forgotten`.
+    A tombstone has no paths, and is `forgotten`; `counts` says how many of the records before it
+    it is about, by path, None for all.
     """
 
     key: str
     paths: Mapping[str, str]
     record: Mapping[str, Any]
     forgotten: bool = False
+    counts: Mapping[str, int] | None = None
 
 
 class _Wire(msgspec.Struct):
@@ -106,11 +110,22 @@ def named(line: bytes, key_properties: Sequence[str]) -> Named | None:
         for name, path in found.items()
         if isinstance(path, str) and kind_of(path) == "blob"
     }
-    forgotten = wire.singerlake_forgotten is True
+    counts = _counts(wire.singerlake_forgotten)
+    forgotten = wire.singerlake_forgotten is True or counts is not None
     if not paths and not forgotten:
         return None
     record = message.record_of(line)
-    return Named(key_of(record, key_properties), paths, record, forgotten)
+    return Named(key_of(record, key_properties), paths, record, forgotten, counts)
+
+
+def _counts(given: Any) -> dict[str, int] | None:
+    if not isinstance(given, dict):
+        return None
+    return {
+        path: count
+        for path, count in given.items()
+        if kind_of(path) == "blob" and isinstance(count, int) and not isinstance(count, bool)
+    }
 
 
 def key_of(record: Mapping[str, Any], key_properties: Sequence[str]) -> str:

@@ -1,106 +1,163 @@
-"""The files of any kind that the records of a commit name."""
+"""The files of any kind that the records of a commit name.
+
+All that an entry says comes from the lines, and nothing from the stored bytes: these may be
+forgotten, and an index that is made then has to equal one that was there before. So the size is
+what the record says, as `singerlake put` writes it, and 0 where no record does.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
-from singerlake.errors import DamageError, NotFound, StaleSnapshot
+from singerlake.errors import DamageError, MissingFile, StaleSnapshot
 from singerlake.format import times
 from singerlake.format.keys import StreamKeys
 from singerlake.format.manifest import File
+from singerlake.format.schema import Schema
 from singerlake.index.commit import NamedFile
 from singerlake.index.entry import micros
 from singerlake.lake import Selection, Snapshot, Stream
-from singerlake.lake.blobs.reference import Marks, Reference, files_of
+from singerlake.lake.blobs.reference import Marks, Reference, files_in
 from singerlake.lake.feed.event import Committed
 from singerlake.store import Store
 
 logger = logging.getLogger(__name__)
 
-Found = dict[int, list[NamedFile]]
+LARGEST = 2**63 - 1
+"""A size that every storage can hold."""
+
+LONGEST_WORK_ID = 256
+"""As `singerlake put` takes it; a key of DynamoDB holds a little more."""
+
+
+@dataclass(frozen=True)
+class _Held:
+    """What one Singer file names, by number of commit: a merged file has those of many."""
+
+    place: tuple[StreamKeys, str]
+    first: int
+    last: int
+    files: dict[int, list[NamedFile]] = field(default_factory=dict)
+
+    def holds(self, place: tuple[StreamKeys, str], file: File) -> bool:
+        known = self.place == place and self.first <= file.lowest_sequence
+        return known and file.sequence <= self.last
+
+    def of(self, file: File) -> list[NamedFile]:
+        if not file.first_sequence:
+            return self.files.get(file.sequence, [])
+        numbers = (number for number in self.files if number >= file.first_sequence)
+        return [one for number in numbers if number <= file.sequence for one in self.files[number]]
 
 
 class LakeFiles:
     """Looks into Singer files whose schema marks a property, and into no other.
 
-    A schema version that is new costs a look at the manifest and the catalogue. One event is in
-    memory at once: ask for its files one after the other.
+    A schema version that is new costs a look at the manifest and the catalogue. A Singer file is
+    read once for all the commits that it holds: ask in the order of the log. For one thread.
     """
 
     def __init__(self, store: Store) -> None:
         self._store, self._marks = store, Marks()
         self._plain: set[tuple[StreamKeys, str]] = set()
-        self._event: Committed | None = None
-        self._found: Found = {}
+        self._snapshot: Snapshot | None = None
+        self._held: _Held | None = None
 
     def __call__(self, event: Committed, file: File) -> Iterable[NamedFile]:
-        if (StreamKeys(event.tap, event.stream), file.schema_hash) in self._plain:
+        keys = StreamKeys(event.tap, event.stream)
+        if (keys, file.schema_hash) in self._plain:
             return ()
-        if self._event is not event:
-            self._found = self._files_in(event)
-            self._event = event
-        return self._found.get(file.sequence, ())
+        place = keys, event.bookmark.log_id
+        if self._held is None or not self._held.holds(place, file):
+            schema = self._schema(event, keys, file)
+            if schema is None:
+                return ()
+            self._held = self._read(event, keys, file, schema)
+        return self._held.of(file)
 
-    def _files_in(self, event: Committed) -> Found:
-        snapshot = Stream(self._store, event.tap, event.stream).snapshot()
-        if snapshot.log_id != event.bookmark.log_id:
+    def _schema(self, event: Committed, keys: StreamKeys, file: File) -> Schema | None:
+        """The schema of a file, if it has a mark."""
+        found = self._marks.of(self._at(event, keys), {file.schema_hash}).get(file.schema_hash)
+        if found is None:
+            self._plain.add((keys, file.schema_hash))
+            if not self._marks.knows(keys, file.schema_hash):
+                logger.warning(
+                    "%s: nothing that can be read has this schema; if its records name files, they "
+                    "are not indexed",
+                    keys.under(file.path),
+                )
+        return found
+
+    def _at(self, event: Committed, keys: StreamKeys, *, anew: bool = False) -> Snapshot:
+        """A snapshot that has the event."""
+        known, log_id = self._snapshot, event.bookmark.log_id
+        is_of_stream = known is not None and (known.keys, known.log_id) == (keys, log_id)
+        if known and is_of_stream and not anew and known.last_sequence >= event.last_sequence:
+            return known
+        self._snapshot = found = Stream(self._store, event.tap, event.stream).snapshot()
+        if found.log_id != log_id:
             raise StaleSnapshot(
                 f"stream {event.stream!r} of {event.tap!r} was numbered anew since its commit "
                 f"{event.last_sequence} was read; ask again"
             )
-        hashes = {file.schema_hash for file in event.files}
-        marked = self._marks.of(snapshot, hashes)
-        self._plain |= {(snapshot.keys, each) for each in hashes - marked.keys()}
-        if not marked:
-            return {}
-        try:
-            return self._named(snapshot, event.first_sequence, event.last_sequence)
-        except DamageError:
-            return self._one_by_one(snapshot, event)
-
-    def _one_by_one(self, snapshot: Snapshot, event: Committed) -> Found:
-        """What a damaged Singer file names, nobody knows: it hides no other's."""
-        found: Found = {}
-        for file in event.files:
-            try:
-                found |= self._named(snapshot, file.lowest_sequence, file.sequence)
-            except DamageError as error:
-                logger.warning("%s: the files that it names are not indexed: %s", file.path, error)
         return found
 
-    def _named(self, snapshot: Snapshot, first: int, last: int) -> Found:
-        found: Found = {}
-        for reference in files_of(snapshot, Selection(since=first - 1, until=last), self._marks):
-            named = self._named_file(snapshot.keys, reference)
-            found.setdefault(reference.sequence, []).append(named)
-        return found
-
-    def _named_file(self, keys: StreamKeys, reference: Reference) -> NamedFile:
-        record, checksum = reference.record, f"sha256:{reference.sha256}"
-        if record.get("sha256") != reference.sha256:
-            return NamedFile(checksum=checksum, size=self._size(keys.under(reference.path)))
-        # A record as `singerlake put` writes it, which says all about its file.
-        size, work_id = record.get("size"), record.get("work_id")
-        start = _time(record.get("start"))
-        end = _time(record.get("end"))
-        return NamedFile(
-            checksum=checksum,
-            size=size if isinstance(size, int) else self._size(keys.under(reference.path)),
-            start=start,
-            end=start if end is None or start is None or end < start else end,
-            run_id=work_id if isinstance(work_id, str) and work_id else None,
-        )
-
-    def _size(self, key: str) -> int:
-        """0 where the bytes were forgotten since."""
+    def _read(self, event: Committed, keys: StreamKeys, file: File, schema: Schema) -> _Held:
         try:
-            return self._store.size(key)
-        except NotFound:
-            return 0
+            return _named(self._at(event, keys), file, schema, MissingFile)
+        except (MissingFile, StaleSnapshot):  # a vacuum and a purge were quicker
+            return _named(self._at(event, keys, anew=True), file, schema)
 
 
-def _time(value: object) -> int | None:
+def _named(
+    snapshot: Snapshot, file: File, schema: Schema, passed_on: type[Exception] | tuple[()] = ()
+) -> _Held:
+    """What a damaged Singer file names, nobody knows: its own entry is there all the same."""
+    numbers = Selection(since=file.lowest_sequence - 1, until=file.sequence)
+    rows = list(snapshot.files(numbers))
+    first = min((row.lowest_sequence for row in rows), default=file.lowest_sequence)
+    last = max((row.sequence for row in rows), default=file.sequence)
+    held = _Held((snapshot.keys, snapshot.log_id), first, last)
+    for row in rows:
+        try:
+            references = list(files_in(snapshot, row, schema))
+        except passed_on:
+            raise
+        except DamageError as error:
+            where = snapshot.keys.under(row.path)
+            logger.warning("%s: the files that it names are not indexed: %s", where, error)
+            continue
+        for reference in references:
+            held.files.setdefault(reference.sequence, []).append(_named_file(reference))
+    return held
+
+
+def _named_file(reference: Reference) -> NamedFile:
+    record, checksum = reference.record, f"sha256:{reference.sha256}"
+    if record.get("sha256") != reference.sha256:
+        return NamedFile(checksum=checksum, size=0)
+    # A record as `singerlake put` writes it, which says all about its file.
+    work_id, start, end = record.get("work_id"), _time(record, "start"), _time(record, "end")
+    is_work = isinstance(work_id, str) and 0 < len(work_id) <= LONGEST_WORK_ID
+    return NamedFile(
+        checksum=checksum,
+        size=_size(record.get("size")),
+        start=start,
+        end=start if end is None or start is None or end < start else end,
+        run_id=work_id if is_work else None,
+    )
+
+
+def _size(value: object) -> int:
+    is_size = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LARGEST
+    return value if isinstance(value, int) and is_size else 0
+
+
+def _time(record: Mapping[str, Any], name: str) -> int | None:
+    value = record.get(name)
     try:
         return micros(times.parse_time(value)) if isinstance(value, str) else None
     except (ValueError, OverflowError):

@@ -47,6 +47,7 @@ def test_the_default_is_in_the_cache_and_by_the_environment(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     said("index", "rebuild", sound)
+    assert said("index", "check", sound, "--index", "default") == "0 problems found\n"
     (made,) = (tmp_path / "cache" / "singerlake" / "index").glob("*.db")
     lake_id = open_lake(sound).lake_id()
     assert made.stem == lake_id

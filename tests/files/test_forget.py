@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from singerlake.errors import ConfigError, CorruptDocument, Pinned
-from singerlake.files import entries, forget
+from singerlake.files import entries, forget, forgetting
+from singerlake.format.keys import StreamKeys
 from singerlake.format.keys import pin as pin_key
+from singerlake.lake import rebuild
 from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
 from tests.files.putting import (
     KEYS,
@@ -21,7 +24,9 @@ from tests.files.putting import (
     lake_at,
     photos,
     put_bytes,
+    written,
 )
+from tests.target.driving import TAP_ID, land, schema, timed
 
 NOW = timedelta(0)
 
@@ -115,3 +120,39 @@ def test_a_purge_keeps_what_a_pin_reads_and_everything_beside_a_damaged_pin(
     purge(lake.store, KEYS, NOW, abandoned=NOW)
     assert blobs(lake) == []
     assert codes(lake) == []
+
+
+def test_what_a_tap_lands_again_outlives_a_lost_manifest(tmp_path: Path) -> None:
+    """A rebuild orders by the times of records, and this one's is older than the tombstone's."""
+    photo = written(tmp_path, "photo", b"a photo")
+    mark = {"type": ["null", "string"], "x-singerlake-file": True}
+    lines = [schema("s", photo=mark), timed("s", 1, photo=str(photo))]
+    lake, keys = lake_at(tmp_path), StreamKeys(TAP_ID, "s")
+    land(lines, tmp_path / "lake", staged_files=str(tmp_path))
+    forget(lake, TAP_ID, "s", ["1"], apply=True)
+    land(lines, tmp_path / "lake", staged_files=str(tmp_path))
+    lake.store.delete(keys.manifest)
+    rebuild(lake.store)
+    purge(lake.store, keys, timedelta(0), abandoned=timedelta(0))
+    (entry,) = entries(lake.stream(TAP_ID, "s"))
+    assert lake.store.read(keys.under(entry.path)).data == b"a photo"
+
+
+def test_what_is_landed_while_it_is_forgotten_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    photo = written(tmp_path, "photo", b"a photo")
+    mark = {"type": ["null", "string"], "x-singerlake-file": True}
+    lines = [schema("s", photo=mark), timed("s", 1, photo=str(photo))]
+    lake = lake_at(tmp_path)
+    land(lines, tmp_path / "lake", staged_files=str(tmp_path))
+    write = forgetting._write
+
+    def later(*given: Any) -> None:
+        land(lines, tmp_path / "lake", staged_files=str(tmp_path))
+        write(*given)
+
+    monkeypatch.setattr(forgetting, "_write", later)
+    forget(lake, TAP_ID, "s", ["1"], apply=True)
+    (entry,) = entries(lake.stream(TAP_ID, "s"))
+    assert lake.store.read(StreamKeys(TAP_ID, "s").under(entry.path)).data == b"a photo"

@@ -10,6 +10,9 @@ from singerlake.cli.extra import extra_module
 from singerlake.lake import Lake
 
 VARIABLE = "SINGERLAKE_INDEX"
+DEFAULT = "default"
+"""As an address: the lake's own index, in the user's cache."""
+
 _PACKAGES = frozenset({"pyarrow"})
 
 index_option = click.option(
@@ -17,8 +20,8 @@ index_option = click.option(
     "index_url",
     envvar=VARIABLE,
     metavar="URL",
-    help="The index: sqlite:///FILE, postgresql://HOST/DATABASE or dynamodb://TABLE; by default a "
-    f"SQLite file in your cache. Also from ${VARIABLE}.",
+    help="The index: sqlite:///FILE, postgresql://HOST/DATABASE or dynamodb://TABLE; without it, "
+    f"and for `{DEFAULT}`, a SQLite file in your cache. Also from ${VARIABLE}.",
 )
 
 
@@ -31,4 +34,6 @@ def open_storage(lake: Lake, url: str | None, *, create: bool = False) -> Any:
     """The index at an address, or the lake's own. Raises `ConfigError` where there is none, unless
     `create` asks to make one."""
     opening = index_module("open")
-    return opening.open_index(url or opening.default_url(lake.lake_id()), create=create)
+    if url in (None, DEFAULT):
+        url = opening.default_url(lake.lake_id())
+    return opening.open_index(url, create=create)

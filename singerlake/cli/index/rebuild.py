@@ -19,7 +19,8 @@ from singerlake.lake.feed.event import Failed
 def rebuild(root: Root, index_url: str | None, as_json: bool) -> None:
     """Make an index again from its lake.
 
-    Reads the manifests of the lake at ROOT, and no file. A stream is answered for as it was until
+    Reads the manifests of the lake at ROOT, and only those Singer files whose records may name
+    files of any kind. A stream is answered for as it was until
     it has been indexed anew; safe beside `index follow`. A stream that cannot be read stays as it
     is in the index, and is reported: exits with 3 then.
 

@@ -62,8 +62,10 @@ def content_of(entry: Entry, lake: Lake | None, uploads: Store | None) -> Conten
         if lake is None:
             raise no_such_file(entry.id)
         if entry.ordinal:
-            opened = lake.store.open(entry.key, entry.size)
-            return _begun(_verified(opened, entry), entry.size, "text/plain")
+            size = lake.store.size(entry.key)  # a record need not say it, and need not be right
+            opened = lake.store.open(entry.key, size)
+            # As it is, also where it is gzip: clients would unpack it, or only its first member.
+            return replace(_begun(_verified(opened, entry), size, "text/plain"), is_gzip=False)
         try:
             return _lines(_of_its_own(entry, lake))
         except (MissingFile, StaleSnapshot):

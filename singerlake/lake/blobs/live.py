@@ -29,7 +29,11 @@ class _Span:
 @dataclass
 class Live:
     """Paths by the records that name them. A tombstone ends what records with its key named before
-    it; a record that comes later names anew."""
+    it; a record that comes later names anew.
+
+    A tombstone says how many records it is about. So one that was committed beside it, or that a
+    rebuild put before it because its time is older, is not taken for forgotten.
+    """
 
     last_sequence: int = 0
     log_id: str = ""
@@ -38,14 +42,17 @@ class Live:
 
     def add(self, sequence: int, said: Named) -> None:
         if said.forgotten:
-            for path in self._by_key.pop(said.key, ()):
-                self._spans[path][said.key][-1].forgotten_at = sequence
+            for path in self._by_key.get(said.key, ()):
+                spans = self._spans[path][said.key]
+                count = len(spans) if said.counts is None else said.counts.get(path, 0)
+                for span in spans[: max(count, 0)]:
+                    if span.forgotten_at is None:
+                        span.forgotten_at = sequence
             return
         named = self._by_key.setdefault(said.key, set())
-        for path in said.paths.values():
-            if path not in named:
-                named.add(path)
-                self._spans.setdefault(path, {}).setdefault(said.key, []).append(_Span(sequence))
+        for path in set(said.paths.values()):
+            named.add(path)
+            self._spans.setdefault(path, {}).setdefault(said.key, []).append(_Span(sequence))
 
     def follow(self, snapshot: Snapshot, marks: Marks | None = None) -> None:
         """Take what was committed since the last look. Raises `CorruptFile`, `MissingFile`, where
@@ -67,12 +74,22 @@ class Live:
         """All that records name now."""
         return {path for path in self._spans if self.names(path)}
 
+    def counts(self, key: str) -> dict[str, int]:
+        """How many records with this key have named each path, forgotten or not."""
+        return {path: len(self._spans[path][key]) for path in self._by_key.get(key, ())}
+
+    def names_at(self, path: str, key: str, sequence: int) -> bool:
+        """Whether the record with this key and number still names it."""
+        spans = self._spans.get(path, {}).get(key, ())
+        return any(span.first == sequence and span.forgotten_at is None for span in spans)
+
     def others(self, path: str, keys: Collection[str]) -> bool:
         """Whether a record with another key than these names it now."""
         return any(
-            spans[-1].forgotten_at is None
+            span.forgotten_at is None
             for key, spans in self._spans.get(path, {}).items()
             if key not in keys
+            for span in spans
         )
 
 

@@ -71,9 +71,19 @@ def files_of(
     A caller that asks often keeps its `marks`: a version without a mark then costs no request.
     """
     for sequence, schema, said in said_of(snapshot, selection, marks):
-        for name in blobs.marked(schema):
-            if name in said.paths:
-                yield Reference(sequence, name, said.paths[name], said.record)
+        yield from _references(sequence, schema, said)
+
+
+def files_in(snapshot: Snapshot, file: File, schema: Schema) -> Iterator[Reference]:
+    """The files that one Singer file names, in the order of its lines; see `said_in`."""
+    for sequence, said in said_in(snapshot, file, schema):
+        yield from _references(sequence, schema, said)
+
+
+def _references(sequence: int, schema: Schema, said: Named) -> Iterator[Reference]:
+    for name in blobs.marked(schema):
+        if name in said.paths:
+            yield Reference(sequence, name, said.paths[name], said.record)
 
 
 def said_of(
