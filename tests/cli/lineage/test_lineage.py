@@ -21,7 +21,8 @@ A, B = "http://a:5000", "http://b:5000"
 
 
 def run(*words: str, code: int = 0, **settings: str) -> Result:
-    found = CliRunner().invoke(main, ["lineage", *words], env=settings)
+    environment = {"COLUMNS": None, **settings}
+    found = CliRunner(env=environment).invoke(main, ["lineage", *words])
     assert found.exit_code == code, found.output
     return found
 
