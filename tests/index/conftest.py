@@ -9,12 +9,13 @@ import pytest
 
 from singerlake.index.open import open_index
 from singerlake.index.storage.base import Storage
-from tests.index.places import KINDS, new_url, postgresql
+from tests.faults.scale import WHOLE
+from tests.index.places import KINDS, ministack, new_url, postgresql
 
-__all__ = ["postgresql"]
+__all__ = ["ministack", "postgresql"]
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=[*KINDS, "ministack"] if WHOLE else KINDS)
 def index_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """An empty index of each kind."""
     return new_url(request, str(request.param), tmp_path)

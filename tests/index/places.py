@@ -11,9 +11,13 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.servers import S3Server
+from tests.plugins.venvs import environment
+from tests.servers import S3Server, run_ministack
 
 KINDS = ("sqlite", "postgresql", "dynamodb")
+
+MINISTACK = Path(__file__).parent / "notification" / "ministack.txt"
+"""Another author's DynamoDB: the storage's tests run on it too in a whole run."""
 
 _numbers = itertools.count()
 
@@ -33,6 +37,12 @@ def postgresql() -> Iterator[str]:
             running.cleanup()
 
 
+@pytest.fixture(scope="session")
+def ministack() -> Iterator[S3Server]:
+    with run_ministack(environment(MINISTACK, "ministack") / "bin" / "ministack") as started:
+        yield started
+
+
 def new_url(request: pytest.FixtureRequest, kind: str, folder: Path) -> str:
     if kind == "sqlite":
         return f"sqlite:///{folder}/index.db"
@@ -42,7 +52,9 @@ def new_url(request: pytest.FixtureRequest, kind: str, folder: Path) -> str:
         with psycopg.connect(base, autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name}")  # type: ignore[call-overload]
         return base.replace("/postgres?", f"/{name}?")
-    server: S3Server = request.getfixturevalue("moto_server")
+    server: S3Server = request.getfixturevalue(
+        "ministack" if kind == "ministack" else "moto_server"
+    )
     for name, value in (
         ("AWS_ACCESS_KEY_ID", server.key),
         ("AWS_SECRET_ACCESS_KEY", server.secret),
