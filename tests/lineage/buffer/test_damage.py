@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import random
 import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from singerlake.errors import Unavailable
 from singerlake.lineage.buffer.check import check
+from singerlake.lineage.buffer.disk import partition
+from singerlake.lineage.buffer.disk.event import Row
 from singerlake.lineage.buffer.disk.layout import LAST, STATE, partition_paths
 from singerlake.lineage.buffer.survey import survey
 from tests.faults.scale import scaled
@@ -177,3 +181,31 @@ def test_foreign_files_in_the_folder_are_left_alone(folder: Path) -> None:
     found, lost = drained(folder)
     assert (len(found), lost) == (COUNT, set())
     assert (folder / "notes.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_what_a_failed_commit_left_takes_no_number_from_others(
+    restarted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk fails after the commit; and the state, which should note it, cannot be written."""
+    real = partition.append
+
+    def failing(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
+        real(connection, rows)
+        raise sqlite3.OperationalError("disk I/O error")
+
+    def full(*_: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    with opened(tmp_path) as buffer:
+        buffer.put([b"1", b"2"])
+        with monkeypatch.context() as patch:
+            patch.setattr(partition, "append", failing)
+            patch.setattr(buffer.shelf.gaps, "note", full)
+            with pytest.raises(Unavailable):
+                buffer.put([b"never acknowledged"])
+        assert buffer.put([b"3"]) == [3]
+        if not restarted:
+            assert readable(buffer) == {1: b"1", 2: b"2", 3: b"3"}
+    with opened(tmp_path) as buffer:
+        assert readable(buffer) == {1: b"1", 2: b"2", 3: b"3"}

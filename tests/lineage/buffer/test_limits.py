@@ -111,6 +111,19 @@ def test_age_drops_while_sends_fail(tmp_path: Path) -> None:
         assert dropped(buffer) == 100 - left
 
 
+def test_age_drops_nothing_that_another_destination_still_waits_for(tmp_path: Path) -> None:
+    clock = Clock()
+    with opened(tmp_path, "down", "slow", limits=AGED, runtime=clock) as buffer:
+        fill(buffer, 100)
+        send_all(buffer, "slow", until=50)
+        clock.set_by = timedelta(hours=30)
+        buffer.keep(["down"])
+        assert dropped(buffer, "slow") == 0
+        assert 0 < dropped(buffer, "down") <= 50
+        buffer.keep(["down", "slow"])
+        assert dropped(buffer, "slow") > 0
+
+
 def test_an_idle_partition_is_closed_and_collected(tmp_path: Path) -> None:
     clock = Clock()
     with opened(tmp_path, runtime=clock) as buffer:
