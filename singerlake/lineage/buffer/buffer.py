@@ -141,7 +141,10 @@ class Buffer:
 
     def keep(self, failing: Collection[str]) -> None:
         """To be called every second or so. `failing`: destinations that have failed for long."""
-        self._writer.rotate_if_old()
+        try:
+            self._writer.rotate_if_old()
+        except (sqlite3.Error, OSError) as error:  # a full disk: what comes now may make room
+            logger.error("a new partition cannot be begun now: %s", error)
         with self._lock:
             collection.collect(self.shelf, self._checkpoints)
             gone = collection.over_limit(self.shelf, self._ages_to(failing))
