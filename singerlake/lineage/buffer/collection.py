@@ -82,8 +82,10 @@ def _delete(
 ) -> None:
     """Counts and checkpoints are on the disk before the files go: nothing is counted twice."""
     last = gone[-1].last
+    # Before the state is locked: whoever mends a partition locks the shelf, and then the state.
+    floor = _floor_after(shelf.partitions(), gone)
     with shelf.state.change(durable=True) as connection:
-        set_fact(connection, FLOOR, _floor_after(shelf.partitions(), gone))
+        set_fact(connection, FLOOR, floor)
         for destination, checkpoint in checkpoints.items():
             set_checkpoint(connection, destination, max(checkpoint, last))
             count(connection, destination, {"dropped": dropped.get(destination, 0)})

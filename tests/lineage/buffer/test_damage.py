@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sqlite3
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -181,6 +182,28 @@ def test_foreign_files_in_the_folder_are_left_alone(folder: Path) -> None:
     found, lost = drained(folder)
     assert (len(found), lost) == (COUNT, set())
     assert (folder / "notes.txt").read_text() == "mine"
+
+
+def test_nobody_asks_for_the_shelf_with_the_state_in_hand(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who mends a partition has the shelf and asks for the state: both would wait for ever."""
+    with opened(folder) as buffer:
+        send_all(buffer)
+        real, free = buffer.shelf.partitions, list[bool]()
+
+        def partitions() -> list[partition.Partition]:
+            other = threading.Thread(target=lambda: buffer.state.rows("SELECT 1"), daemon=True)
+            other.start()
+            other.join(10)
+            free.append(not other.is_alive())
+            return real()
+
+        monkeypatch.setattr(buffer.shelf, "partitions", partitions)
+        buffer.keep([TO])
+        assert len(real()) == 1
+        assert len(free) > 1
+        assert all(free)
 
 
 @pytest.mark.parametrize("restarted", [False, True])
