@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import sqlite3
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -182,6 +182,24 @@ def test_foreign_files_in_the_folder_are_left_alone(folder: Path) -> None:
     found, lost = drained(folder)
     assert (len(found), lost) == (COUNT, set())
     assert (folder / "notes.txt").read_text() == "mine"
+
+
+def test_a_partition_that_is_made_during_a_check_is_not_foreign(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The proxy makes it while the check looks at what is there."""
+    real = Path.iterdir
+    made = folder / f"events-{COUNT + 1:020d}.db"
+
+    def iterdir(self: Path) -> Iterator[Path]:
+        found = list(real(self))
+        if self == folder and not made.exists():
+            partition.create(folder, COUNT + 1)
+        yield from found
+
+    monkeypatch.setattr(Path, "iterdir", iterdir)
+    assert check(folder).findings == ()
+    assert made.exists()
 
 
 def test_nobody_asks_for_the_shelf_with_the_state_in_hand(
