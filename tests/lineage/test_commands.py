@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +13,16 @@ import pytest
 from singerlake.format.keys import StreamKeys
 from singerlake.lake import consumers, open_lake
 from singerlake.lineage.emitter import emitter
+from singerlake.lineage.trace.command import open_trace
+from singerlake.projection.document import Settings
 from singerlake.store import open_store
 from tests.cli.lake import run, said, told
 from tests.lineage.oracle import require_valid
 from tests.lineage.receiver import receiving, steps
 from tests.tap.replay import STREAM, TAP_ID, config, land_numbers, replay
 from tests.zygote import PATIENCE
+
+SETTINGS = Settings(format="parquet", mode="current")
 
 
 @pytest.fixture(autouse=True)
@@ -58,6 +64,25 @@ def test_a_vacuum_that_fails(root: Path) -> None:
     events = reported("vacuum", root, "--apply", "--here", code=3)
     assert [kind for _, kind in steps(events)] == ["START", "FAIL"]
     assert events[-1]["run"]["facets"]["errorMessage"]["message"].startswith("Corrupt")
+
+
+@pytest.mark.parametrize("work", ["vacuum", "project"])
+def test_ctrl_c_aborts_a_run(work: str, root: Path, tmp_path: Path) -> None:
+    sent = tmp_path / "events.jsonl"
+    config = tmp_path / "openlineage.yml"
+    config.write_text(f"transport: {{type: file, log_file_path: {sent}}}")
+    trace = open_trace(open_lake(root), str(config))
+    assert trace is not None
+    around: dict[str, Callable[[], AbstractContextManager[object]]] = {
+        "vacuum": lambda: trace.vacuum(TAP_ID, STREAM),
+        "project": lambda: trace.project(open_store(tmp_path), TAP_ID, STREAM, SETTINGS),
+    }
+    with pytest.raises(KeyboardInterrupt), around[work]():
+        raise KeyboardInterrupt
+    trace.close()
+    events = [json.loads(line) for line in sent.read_text().splitlines()]
+    assert [one["eventType"] for one in events] == ["START", "ABORT"]
+    assert "errorMessage" not in events[-1]["run"]["facets"]
 
 
 def test_a_check_says_what_it_found_in_each_stream(root: Path) -> None:

@@ -67,7 +67,7 @@ class Buffer:
         begun = {name: max(known.get(name, floor), floor) for name in destinations}
         with self.state.change(durable=True) as connection:
             for name, sequence in begun.items():
-                missed = sequence - known.get(name, sequence)
+                missed = self._events(known.get(name, sequence) + 1, sequence)
                 count(connection, name, {"dropped": missed})
                 set_checkpoint(connection, name, sequence)
                 if missed:
@@ -141,11 +141,13 @@ class Buffer:
 
     def keep(self, failing: Collection[str]) -> None:
         """To be called every second or so. `failing`: destinations that have failed for long."""
-        self._writer.rotate_if_old()
+        try:
+            self._writer.rotate_if_old()
+        except (sqlite3.Error, OSError) as error:  # a full disk: what comes now may make room
+            logger.error("a new partition cannot be begun now: %s", error)
         with self._lock:
             collection.collect(self.shelf, self._checkpoints)
-            behind = [name for name in failing if self.lag(name)]
-            gone = collection.over_limit(self.shelf, ages_count=bool(behind))
+            gone = collection.over_limit(self.shelf, self._ages_to(failing))
             if gone:
                 collection.drop(self.shelf, gone, self._checkpoints)
                 for name, sequence in self._checkpoints.items():
@@ -155,6 +157,13 @@ class Buffer:
             dropped = dead.trim(self.state, self._limits.dead_bytes)
             if dropped:
                 logger.error("%d dead letters were dropped: they took up too much", dropped)
+
+    def _ages_to(self, failing: Collection[str]) -> int:
+        """Age drops only what somebody fails to take, and nobody else still waits for."""
+        if not any(self.lag(name) for name in failing):
+            return 0
+        others = (at for name, at in self._checkpoints.items() if name not in failing)
+        return min(others, default=self.shelf.last)
 
     def mend(self, broken: Partition, reason: str) -> None:
         """Set a damaged partition aside, and go on with what can be read of it."""

@@ -19,6 +19,7 @@ from singerlake.lineage.buffer.disk.layout import (
     PREPARED,
     SIDE_FILES,
     STATE,
+    is_partition,
     partition_paths,
 )
 from singerlake.lineage.buffer.disk.state import FLOOR, State
@@ -116,12 +117,15 @@ def _note_gap(first: int, last: int, gaps: Gaps | None, name: str, findings: lis
 
 
 def _foreign(folder: Path) -> Iterator[Finding]:
-    ours = {path.name for copies in partition_paths(folder).values() for path in copies}
-    ours |= {STATE, PREPARED}
-    known = ours | {name + suffix for name in ours for suffix in SIDE_FILES}
+    # By name, in one look: a running proxy makes partitions and deletes them.
     for path in sorted(folder.iterdir()):
+        database = path.name
+        for suffix in SIDE_FILES:
+            database = database.removesuffix(suffix)
+        if database in (STATE, PREPARED) or is_partition(database):
+            continue
         if path.name == DAMAGED:
             for aside in sorted(path.iterdir()):
                 yield Finding(f"{DAMAGED}/{aside.name}", "a damaged file, set aside")
-        elif path.name not in known | {LOCK, LAST} and not path.name.startswith("invalid.jsonl"):
+        elif path.name not in (LOCK, LAST) and not path.name.startswith("invalid.jsonl"):
             yield Finding(path.name, "a file of somebody else: nothing reads it")

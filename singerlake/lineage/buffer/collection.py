@@ -27,18 +27,17 @@ def collect(shelf: Shelf, checkpoints: Mapping[str, int]) -> int:
     return len(gone)
 
 
-def over_limit(shelf: Shelf, ages_count: bool) -> list[Partition]:
-    """The oldest partitions that are too much; never the newest. `ages_count`: sends fail."""
+def over_limit(shelf: Shelf, ages_to: int) -> list[Partition]:
+    """The oldest partitions that are too much; never the newest.
+
+    Age counts for events to the number `ages_to`: those after it can still be sent.
+    """
     candidates = shelf.partitions()
     excess = sum(bytes_of(one.path) for one in candidates) - shelf.limits.retention_bytes
-    oldest_kept = (
-        shelf.runtime.now().timestamp() - shelf.limits.retention_hours * HOUR
-        if ages_count
-        else float("-inf")
-    )
+    oldest_kept = shelf.runtime.now().timestamp() - shelf.limits.retention_hours * HOUR
     gone = []
     for one in candidates[:-1]:
-        if excess <= 0 and _changed(one) >= oldest_kept:
+        if excess <= 0 and (one.last > ages_to or _changed(one) >= oldest_kept):
             break
         excess -= bytes_of(one.path)
         gone.append(one)
@@ -83,8 +82,10 @@ def _delete(
 ) -> None:
     """Counts and checkpoints are on the disk before the files go: nothing is counted twice."""
     last = gone[-1].last
+    # Before the state is locked: whoever mends a partition locks the shelf, and then the state.
+    floor = _floor_after(shelf.partitions(), gone)
     with shelf.state.change(durable=True) as connection:
-        set_fact(connection, FLOOR, _floor_after(shelf.partitions(), gone))
+        set_fact(connection, FLOOR, floor)
         for destination, checkpoint in checkpoints.items():
             set_checkpoint(connection, destination, max(checkpoint, last))
             count(connection, destination, {"dropped": dropped.get(destination, 0)})

@@ -25,7 +25,8 @@ class Reader:
         while (found := self._shelf.holding(sequence)) is not None:
             try:
                 rows = partition.rows_after(self._connection(found), sequence, at_most)
-                events = [unpack(row) for row in rows]
+                # What a failed commit left past the end has numbers that others may have.
+                events = [unpack(row) for row in rows if row[0] <= found.last]
             except (sqlite3.Error, CorruptFile) as error:
                 self.close()
                 if not isinstance(error, CorruptFile) and not database.is_damage(error, found.path):

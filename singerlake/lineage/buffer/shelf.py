@@ -49,8 +49,11 @@ class Shelf:
         for place, first in enumerate(paths):
             for old in paths[first][:-1]:
                 rescue.set_aside(self.folder, old, self.runtime)
-            last = followers[place] - 1 if place < len(followers) else known
-            self._partitions[first] = self._sound(paths[first][-1], first, last)
+            is_newest = place == len(followers)
+            last = known if is_newest else followers[place] - 1
+            found = self._sound(paths[first][-1], first, last)
+            # What a failed commit left past the end has numbers that the next partition has.
+            self._partitions[first] = found if is_newest else found.grown(min(found.last, last))
         newest = self.newest
         self.next = max(known, newest.last if newest else 0) + 1
         if newest is not None and newest.last < known:

@@ -44,8 +44,9 @@ class Projecting:
         """The end of a run that found no record to publish."""
         return self._event("COMPLETE", time, Edge(self._source(entry), self._target(entry)))
 
-    def failed(self, entry: Entry | None, time: datetime, error: str) -> RunEvent:
-        return self._event("FAIL", time, Edge(self._source(entry), self._target(entry)), error)
+    def broken(self, kind: EventType, entry: Entry | None, time: datetime, error: str) -> RunEvent:
+        """The end of a run that failed, or was stopped."""
+        return self._event(kind, time, Edge(self._source(entry), self._target(entry)), error)
 
     def ended(
         self,

@@ -11,7 +11,7 @@ from singerlake.format import keys as key_names
 from singerlake.lake.finding import CheckReport, Finding, Level
 from singerlake.lake.vacuum import VacuumReport
 from singerlake.lineage.event import facet, name, run_id
-from singerlake.lineage.event.value import Event
+from singerlake.lineage.event.value import Event, EventType
 from singerlake.lineage.job import dataset
 from singerlake.lineage.job.context import Context, RunName
 from singerlake.lineage.job.process import Edge, Process, Side
@@ -41,7 +41,8 @@ def vacuum_events(
     return [made.event("START", begun, [edge]), made.event("COMPLETE", ended, [edge])]
 
 
-def failed_vacuum(
+def broken_vacuum(
+    kind: EventType,
     context: Context,
     url: str,
     begun: datetime,
@@ -54,7 +55,7 @@ def failed_vacuum(
     named = name.of_stream(url, tap, stream)
     edge = Edge(Side(named, dataset.of_stream(named)), Side(named, dataset.of_stream(named)))
     made = process(context, begun, unique, tap, "vacuum", stream)
-    return [made.event("START", begun, [edge]), made.event("FAIL", ended, [edge], error)]
+    return [made.event("START", begun, [edge]), made.event(kind, ended, [edge], error)]
 
 
 def check_events(

@@ -82,7 +82,9 @@ class Consumer:
                 at = max(at, self._buffer.checkpoint(self.name))  # a limit may have dropped events
                 events = reader.after(at, READ)
                 for step in courier.deliver(events):
-                    if step.refused is not None:
+                    if step.is_pause:
+                        self._flush()  # `status` and `skip` look for the event that is stuck
+                    elif step.refused is not None:
                         at = step.refused[0].sequence
                         self._flush()
                         self._save(Done(at, at, 0, [step.refused]))
@@ -98,8 +100,10 @@ class Consumer:
     def _note(self, done: Done) -> None:
         """Saved soon: a transaction for each event would cost more than sending it."""
         before = self._unsaved
-        if before is not None:
+        if before is not None and done.first == before.last + 1:
             done = done._replace(first=before.first, sent=before.sent + done.sent)
+        else:
+            self._flush()  # what lies between may have been dropped, and was not sent
         self._unsaved = done
         if self._runtime.monotonic() - self._saved_at >= SAVE_SECONDS:
             self._flush()
@@ -180,12 +184,13 @@ class Consumer:
         while (taken := lanes.take()) is not None:
             lane, event = taken
             for step in courier.deliver([event]):
-                lanes.done(lane, step)
+                if not step.is_pause:
+                    lanes.done(lane, step)
             if self._stopping.is_set():
                 return
 
     def _settle(self, lanes: Lanes) -> None:
-        if (settled := lanes.settled()) is not None:
+        while (settled := lanes.settled()) is not None:
             self._save(settled)
 
     def stop(self) -> None:

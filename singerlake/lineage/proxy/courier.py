@@ -30,10 +30,14 @@ class Backoff:
 
 
 class Step(NamedTuple):
-    """Events that were sent, or one that was refused."""
+    """Events that were sent, or one that was refused; neither before a pause, as sends fail."""
 
     sent: Sequence[Stored] = ()
     refused: tuple[Stored, Refusal] | None = None
+
+    @property
+    def is_pause(self) -> bool:
+        return not self.sent and self.refused is None
 
 
 class Courier:
@@ -73,6 +77,7 @@ class Courier:
                 failures = 0
             elif answer.reason:
                 self._health.failed(answer.reason)
+                yield Step()
                 self._pause(failures, answer.after)
                 failures += 1
 

@@ -63,12 +63,15 @@ class Lanes:
             self._changed.notify_all()
 
     def settled(self) -> Done | None:
-        """What is done since the last call, as far as everything before it is done too."""
+        """What is done since the last call, as far as everything before it is done too.
+
+        Without a gap in its numbers: what lies in a gap may have been dropped, and was not sent.
+        """
         with self._changed:
             first = last = sent = 0
             refused: list[tuple[Stored, Refusal]] = []
             for sequence, step in list(self._open.items()):
-                if step is None:
+                if step is None or (last and sequence != last + 1):
                     break
                 del self._open[sequence]
                 first, last, sent = first or sequence, sequence, sent + len(step.sent)

@@ -7,15 +7,21 @@ from typing import Any
 MOST = 100
 """The validator is written in a language whose stack does not grow."""
 
-_NO_BRACKET = bytes(set(range(256)) - set(b"[]{}"))
+_OTHERS = bytes(set(range(256)) - set(b'[]{}"'))
 
 
 def is_too_deep(text: bytes) -> bool | None:
-    """None: brackets in strings are in the way, so look at what was parsed.
+    """None: look at what was parsed, for it is deep, or has brackets in strings. Those must not be
+    counted: with them any depth can be made to look flat.
 
     Every round takes away one or two levels from inside, at the speed of memory.
     """
-    brackets = text.translate(None, _NO_BRACKET)
+    if text.count(b"{") + text.count(b"[") <= MOST:
+        return False
+    unescaped = text.replace(b"\\\\", b"").replace(b'\\"', b"")
+    brackets = unescaped.translate(None, _OTHERS).replace(b'""', b"")
+    if b'"' in brackets:
+        return None
     for _ in range(MOST // 2):
         if not brackets:
             return False

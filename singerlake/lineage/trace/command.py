@@ -20,7 +20,7 @@ from singerlake.lineage.event import name
 from singerlake.lineage.event.value import Event
 from singerlake.lineage.job import context, upkeep
 from singerlake.lineage.job.projecting import Projecting
-from singerlake.lineage.trace.replay import told
+from singerlake.lineage.trace.replay import end_of, told
 from singerlake.projection.document import Published, PublishedKeys, Settings
 from singerlake.projection.publication import read_published_head
 from singerlake.runtime import REAL
@@ -74,10 +74,10 @@ class CommandTrace:
         try:
             yield done
         except BaseException as error:
-            ended, text = clock.now(), told(error)
+            ended, kind, text = clock.now(), end_of(error), told(error)
             self._emitter.report(
-                lambda: upkeep.failed_vacuum(
-                    self._context, url, begun, ended, unique, tap, stream, text
+                lambda: upkeep.broken_vacuum(
+                    kind, self._context, url, begun, ended, unique, tap, stream, text
                 ),
                 2,
             )
@@ -106,8 +106,8 @@ class CommandTrace:
             self._emitter.report(lambda: [job.nothing(entry(), ended)])
             raise
         except BaseException as error:
-            ended, text = clock.now(), told(error)
-            self._emitter.report(lambda: [job.failed(entry(), ended, text)])
+            ended, kind, text = clock.now(), end_of(error), told(error)
+            self._emitter.report(lambda: [job.broken(kind, entry(), ended, text)])
             raise
 
     def _projected(

@@ -32,11 +32,8 @@ def replaying(emitter: Emitter, tap: Tap, sender: str, read: Read) -> Iterator[N
     report("START")
     try:
         yield
-    except SystemExit:
-        report("ABORT")
-        raise
     except BaseException as error:
-        report("FAIL", told(error))
+        report(end_of(error), told(error))
         raise
     else:
         report("COMPLETE")
@@ -57,6 +54,11 @@ def _noted(tap: Tap, name: str, read: Sequence[tuple[str, ReplayedStream]]) -> l
     if made:
         consumers.note(tap.store, tap.tap_id, made)
     return []
+
+
+def end_of(error: BaseException) -> EventType:
+    """A signal aborts a run: it comes as the end of the process, or as Ctrl-C."""
+    return "ABORT" if isinstance(error, SystemExit | KeyboardInterrupt) else "FAIL"
 
 
 def told(error: BaseException) -> str:

@@ -37,6 +37,8 @@ class FileTransport:
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         descriptor = os.open(self._path, flags, 0o644)
         size = os.fstat(descriptor).st_size
+        if not size:
+            _sync_folder(self._path.parent)  # or a power cut may take the name of the new file
         if size and os.pread(descriptor, 1, size - 1) != b"\n":
             os.write(descriptor, b"\n")  # a line that a crash cut off stays a line of its own
         return descriptor
@@ -56,3 +58,11 @@ class FileTransport:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import re
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
+
+from urllib3.util import Url
 
 from singerlake.errors import NoAnswer
 from singerlake.http.client import Client, ClientOptions, checked
@@ -19,6 +22,8 @@ REFUSALS = frozenset({400, 413, 422})
 
 MOST_AFTER_SECONDS = 3600.0
 REASON = 300
+SHORTEST = 8
+"""A path of fewer characters is no secret, and may be a word of the answer."""
 
 
 class HttpTransport:
@@ -38,7 +43,7 @@ class HttpTransport:
         # Never urljoin: a backend's own path, such as DataHub's, would be lost.
         self._url = url if (address.path or "/") != "/" else url.rstrip("/") + ENDPOINT
         self._client = Client(options, runtime)
-        self._secrets = [one for one in (key, address.auth) if one]
+        self._secrets = _secrets(key, address)
         self._headers: dict[str, str] = {"Content-Type": "application/json"}
         if key:
             self._headers["Authorization"] = f"Bearer {key}"
@@ -67,6 +72,17 @@ class HttpTransport:
 
     def close(self) -> None:
         self._client.close()
+
+
+def _secrets(key: str | None, address: Url) -> list[str]:
+    """What an answer may echo of a request and nobody should read, the longest first: the key, the
+    password, and the path and the query, where the user gave them."""
+    user, _, password = (address.auth or "").partition(":")
+    encoded = b64encode((address.auth or "").encode()).decode()
+    places = [(address.path or "").strip("/"), address.query or ""]
+    long = (one for one in places if len(one) >= SHORTEST)
+    found = {key, address.auth, password, encoded, *long} - {None, "", user}
+    return sorted(map(str, found), key=len, reverse=True)
 
 
 def name_of(url: str) -> str:

@@ -71,7 +71,7 @@ def test_dead_letters_are_listed_and_asked_for_again(folder: Path) -> None:
     (letter,) = document("dead", "list", "--data", str(folder), "--events")["letters"]  # type: ignore[misc]
     assert (letter["destination"], letter["sequence"], letter["status"]) == (A, 3, 422)
     assert letter["event"] == event(3).decode()
-    shown = run("dead", "list", "--data", str(folder)).stdout
+    shown = run("dead", "list", "--data", str(folder), COLUMNS="200").stdout
     assert "\x1b" not in shown
     assert "[bold]such field" in shown
     assert document("dead", "resend", "--data", str(folder), "7")["resend"] == 0

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import random
 import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from singerlake.errors import Unavailable
 from singerlake.lineage.buffer.check import check
+from singerlake.lineage.buffer.disk import partition
+from singerlake.lineage.buffer.disk.event import Row
 from singerlake.lineage.buffer.disk.layout import LAST, STATE, partition_paths
 from singerlake.lineage.buffer.survey import survey
 from tests.faults.scale import scaled
@@ -177,3 +182,71 @@ def test_foreign_files_in_the_folder_are_left_alone(folder: Path) -> None:
     found, lost = drained(folder)
     assert (len(found), lost) == (COUNT, set())
     assert (folder / "notes.txt").read_text() == "mine"
+
+
+def test_a_partition_that_is_made_during_a_check_is_not_foreign(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The proxy makes it while the check looks at what is there."""
+    real = Path.iterdir
+    made = folder / f"events-{COUNT + 1:020d}.db"
+
+    def iterdir(self: Path) -> Iterator[Path]:
+        found = list(real(self))
+        if self == folder and not made.exists():
+            partition.create(folder, COUNT + 1)
+        yield from found
+
+    monkeypatch.setattr(Path, "iterdir", iterdir)
+    assert check(folder).findings == ()
+    assert made.exists()
+
+
+def test_nobody_asks_for_the_shelf_with_the_state_in_hand(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who mends a partition has the shelf and asks for the state: both would wait for ever."""
+    with opened(folder) as buffer:
+        send_all(buffer)
+        real, free = buffer.shelf.partitions, list[bool]()
+
+        def partitions() -> list[partition.Partition]:
+            other = threading.Thread(target=lambda: buffer.state.rows("SELECT 1"), daemon=True)
+            other.start()
+            other.join(10)
+            free.append(not other.is_alive())
+            return real()
+
+        monkeypatch.setattr(buffer.shelf, "partitions", partitions)
+        buffer.keep([TO])
+        assert len(real()) == 1
+        assert len(free) > 1
+        assert all(free)
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_what_a_failed_commit_left_takes_no_number_from_others(
+    restarted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk fails after the commit; and the state, which should note it, cannot be written."""
+    real = partition.append
+
+    def failing(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
+        real(connection, rows)
+        raise sqlite3.OperationalError("disk I/O error")
+
+    def full(*_: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    with opened(tmp_path) as buffer:
+        buffer.put([b"1", b"2"])
+        with monkeypatch.context() as patch:
+            patch.setattr(partition, "append", failing)
+            patch.setattr(buffer.shelf.gaps, "note", full)
+            with pytest.raises(Unavailable):
+                buffer.put([b"never acknowledged"])
+        assert buffer.put([b"3"]) == [3]
+        if not restarted:
+            assert readable(buffer) == {1: b"1", 2: b"2", 3: b"3"}
+    with opened(tmp_path) as buffer:
+        assert readable(buffer) == {1: b"1", 2: b"2", 3: b"3"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from datetime import timedelta
 from pathlib import Path
 
@@ -111,6 +112,19 @@ def test_age_drops_while_sends_fail(tmp_path: Path) -> None:
         assert dropped(buffer) == 100 - left
 
 
+def test_age_drops_nothing_that_another_destination_still_waits_for(tmp_path: Path) -> None:
+    clock = Clock()
+    with opened(tmp_path, "down", "slow", limits=AGED, runtime=clock) as buffer:
+        fill(buffer, 100)
+        send_all(buffer, "slow", until=50)
+        clock.set_by = timedelta(hours=30)
+        buffer.keep(["down"])
+        assert dropped(buffer, "slow") == 0
+        assert 0 < dropped(buffer, "down") <= 50
+        buffer.keep(["down", "slow"])
+        assert dropped(buffer, "slow") > 0
+
+
 def test_an_idle_partition_is_closed_and_collected(tmp_path: Path) -> None:
     clock = Clock()
     with opened(tmp_path, runtime=clock) as buffer:
@@ -125,6 +139,26 @@ def test_an_idle_partition_is_closed_and_collected(tmp_path: Path) -> None:
         buffer.keep([])
         assert [one.first for one in buffer.shelf.partitions()] == [6]  # nothing in it to close
         assert buffer.put([b"{}"]) == [6]
+
+
+def test_a_disk_without_room_for_a_new_partition_is_freed_of_the_old(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every partition is old, so that a new one is due; what was sent has to go all the same."""
+    clock = Clock()
+
+    def full() -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    with opened(tmp_path, runtime=clock) as buffer:
+        fill(buffer, 100)
+        send_all(buffer)
+        clock.passed = 7200
+        with monkeypatch.context() as patch:
+            patch.setattr(buffer.shelf, "add_partition", full)
+            buffer.keep([])
+        assert len(buffer.shelf.partitions()) == 1
+        assert buffer.put([b"{}"]) == [101]
 
 
 def test_dead_letters_are_bounded_and_counted(tmp_path: Path) -> None:

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from singerlake.http.client import ClientOptions
+from singerlake.lineage.buffer import Limits
 from singerlake.lineage.buffer.disk import dead
+from singerlake.lineage.buffer.survey import survey
+from singerlake.lineage.proxy.consumer import Consumer, Order
+from singerlake.lineage.proxy.lanes import Lanes
 from singerlake.lineage.schema.validator import Validator
 from singerlake.lineage.transport.base import Answer
 from singerlake.lineage.transport.http import HttpTransport
 from tests.lineage.backend import Manner, backend, moody, takes
+from tests.lineage.buffer.folder import fill, opened
 from tests.lineage.proxy.running import running, wait_until_sent
 from tests.lineage.samples import numbered, run_event, sender_and_number
 
@@ -150,6 +157,29 @@ def test_an_event_that_gets_500_for_ever_can_be_skipped(
         assert (letter.sequence, letter.reason) == (2, dead.SKIPPED)
 
 
+def test_the_event_that_is_stuck_is_the_head_that_skip_finds(
+    tmp_path: Path, validator: Validator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However rarely checkpoints are saved while all goes well."""
+    monkeypatch.setattr("singerlake.lineage.proxy.consumer.SAVE_SECONDS", 3600.0)
+
+    def manner(event: bytes) -> Manner:
+        return "500" if sender_and_number(event)[1] == 3 else "takes"
+
+    with (
+        backend(lambda event: "503") as target,
+        running(tmp_path, validator, HttpTransport(target.url)) as one,
+    ):
+        for number in range(5):
+            one.post(numbered(0, number))
+        target.manner = manner
+        target.wait_for(3)
+        target.wait_until_asked(len(target.asked) + 2)
+        (found,) = survey(tmp_path).destinations
+        assert found.head is not None
+        assert (found.head.sequence, found.sent, found.events) == (4, 3, 2)
+
+
 def test_a_stop_ends_while_a_backend_hangs(
     tmp_path: Path, validator: Validator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,6 +191,58 @@ def test_a_stop_ends_while_a_backend_hangs(
         target.manner = takes
         with running(tmp_path, validator, HttpTransport(target.url)):
             assert target.wait_for(1) == [GOOD]
+
+
+class Held:
+    """A transport that takes nothing until it is let go, then everything."""
+
+    name, batch = "held", 1
+
+    def __init__(self, lanes: int) -> None:
+        self.lanes = lanes
+        self.sending, self.let_go = threading.Event(), threading.Event()
+        self.taken: list[bytes] = []
+
+    def send(self, events: Sequence[bytes]) -> Answer:
+        self.sending.set()
+        assert self.let_go.wait(60)
+        self.taken += events
+        return Answer(len(events))
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+@pytest.mark.parametrize(("order", "lanes"), [("global", 1), ("run", 4)])
+def test_what_is_dropped_behind_an_event_on_its_way_stays_counted(
+    order: Order, lanes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sent and dropped are exact, whatever a limit took between two events that were sent."""
+    monkeypatch.setattr("singerlake.lineage.proxy.consumer.READ", 3)
+    monkeypatch.setattr("singerlake.lineage.proxy.consumer.SAVE_SECONDS", 1.0)
+    monkeypatch.setattr("singerlake.lineage.proxy.consumer.Lanes", partial(Lanes, 3))
+    limits = Limits(partition_bytes=30_000, retention_bytes=60_000, free_bytes=0)
+    transport = Held(lanes)
+    with opened(tmp_path, transport.name, limits=limits) as buffer:
+        fill(buffer, 150)
+        consumer = Consumer(buffer, transport, order)
+        try:
+            assert transport.sending.wait(60)
+            buffer.keep([])
+            before = buffer.state.counters()["dropped", transport.name]
+            assert before > 10
+            transport.let_go.set()
+            for _ in range(3000):
+                if not buffer.lag(transport.name):
+                    break
+                threading.Event().wait(0.02)
+        finally:
+            consumer.stop()
+            assert consumer.join(60)
+        counted = buffer.state.counters()
+        sent, dropped = (counted[name, transport.name] for name in ("sent", "dropped"))
+        assert sent == len(transport.taken)
+        assert sent + dropped == 150
 
 
 class Fails:

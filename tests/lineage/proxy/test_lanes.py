@@ -53,3 +53,20 @@ def test_a_lane_keeps_its_order_and_the_checkpoint_passes_nothing(
     for lane in "abc":
         numbers = [number for name, number in done if name == lane]
         assert numbers == [n for n, name in enumerate(names, 1) if name == lane]
+
+
+def test_what_is_settled_has_no_gap_in_its_numbers() -> None:
+    """What a limit dropped between two events would else count as sent."""
+    lanes = Lanes()
+    for number in (1, 2, 10, 11):
+        assert lanes.add("a", Stored(number, 0, b""), seconds=0)
+    for _ in range(4):
+        taken = lanes.take()
+        assert taken is not None
+        lanes.done("a", Step(sent=[taken[1]]))
+    settled = [lanes.settled(), lanes.settled(), lanes.settled()]
+    assert [one and (one.first, one.last, one.sent) for one in settled] == [
+        (1, 2, 2),
+        (10, 11, 2),
+        None,
+    ]

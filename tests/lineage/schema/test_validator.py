@@ -168,6 +168,19 @@ def test_nesting_is_bounded(depth: int, hidden: bytes, validator: Validator) -> 
     assert any("nesting" in one for one in found) == (depth > nesting.MOST)
 
 
+def disguised(depth: int) -> bytes:
+    """Every bracket has its partner beside it, in a string."""
+    return b'{"a":' + b'["]",' * (depth - 1) + b"1" + b',"["]' * (depth - 1) + b"}"
+
+
+@pytest.mark.parametrize("depth", [nesting.MOST, nesting.MOST + 1, 300, 900])
+def test_no_string_hides_the_depth(depth: int, validator: Validator) -> None:
+    for text in (disguised(depth), disguised(depth).replace(b'"]"', b'"\\\\\\"]"')):
+        assert len(msgspec.json.decode(text)) == 1
+        found = [str(one) for one in validator.parse(text)[1]]
+        assert any("nesting" in one for one in found) == (depth > nesting.MOST)
+
+
 @settings(max_examples=200, deadline=None)
 @given(
     st.recursive(

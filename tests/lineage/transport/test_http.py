@@ -67,6 +67,19 @@ def test_a_backend_that_echoes_our_key_does_not_get_it_logged() -> None:
         assert "hunter2" not in transport.send([EVENT]).reason
 
 
+def test_a_backend_that_echoes_our_request_does_not_get_it_logged() -> None:
+    """A path and a query may be secrets: a 404 often names both."""
+    echo = b"no /hooks/k3y-of-path?token=k3y-of-query; Basic dXNlcjpodW50ZXIy; hunter2 is wrong"
+    with answering(404, echo) as url:
+        host = url.removeprefix("http://")
+        given = f"http://user:hunter2@{host}/hooks/k3y-of-path?token=k3y-of-query"
+        reason = HttpTransport(given).send([EVENT]).reason
+    assert reason.startswith("HTTP 404: no /")
+    assert reason.endswith("is wrong")
+    for secret in ("k3y", "dXNlcjpodW50ZXIy", "hunter2"):
+        assert secret not in reason
+
+
 def test_no_answer_is_sent_again() -> None:
     with backend() as target:
         gone = target.url

@@ -41,6 +41,10 @@ def partition_paths(folder: Path) -> dict[int, list[Path]]:
     return {first: [path for _, path in sorted(found[first])] for first in sorted(found)}
 
 
+def is_partition(name: str) -> bool:
+    return _PARTITION.fullmatch(name) is not None
+
+
 def copy_of(path: Path) -> int:
     match = _PARTITION.fullmatch(path.name)
     return int(match[2] or 0) if match else 0
