@@ -96,18 +96,22 @@ class LakeSource:
                 self.name,
                 self._begin,
             )
+        self._add_poll()
         state = engine.look(self.key)
-        if state.waiting == 0 and state.status != "paused":
-            engine.append(self.key, [Item(encode_value("poll"))], 0.0)
-        elif state.status == "paused":
+        if state.status == "paused":
             logger.error("%s is paused (%s): the lake is not polled", self.key, state.reason)
+
+    def _add_poll(self) -> None:
+        state = self._engine.look(self.key)
+        if state.waiting == 0 and state.status != "paused":
+            self._engine.append(self.key, [Item(encode_value("poll"))], 0.0)
 
     def _first(self, engine: Engine) -> None:
         if self._begin is None:
             cursor = lake_position.read(self.lake, self.name)
         else:
             cursor = lake_position.beginning(self.lake, self._begin)
-            lake_position.save(self.lake, self.name, cursor)
+            self._save(cursor)
         for (tap, stream), bookmark in cursor.bookmarks.items():
             engine.hand_over(self.name, key_of(tap, stream), "", text_of(bookmark), [])
         engine.hand_over(self.name, self.key, "", BEGUN, [])
@@ -115,14 +119,12 @@ class LakeSource:
     def end(self) -> None:
         """Save where the consumer stands."""
         if self._engine is not None:
-            try:
-                self._save()
-            except SingerlakeError as error:
-                logger.warning("the position of %r is not saved: %s", self.name, error)
+            self._save()
 
     def poll(self) -> NoReturn:
         """Hand over what is new. Raises `Later`, always: the next poll is the same event."""
         try:
+            self._add_poll()  # at most once: this one went when it was handed out
             self._hand_over_new()
             self.polls += 1
             now = self._engine.runtime.monotonic()
@@ -137,9 +139,14 @@ class LakeSource:
             self._feed = None
         raise Later(self._options.poll_seconds)
 
-    def _save(self) -> None:
-        found = lake_position.acknowledged(self._engine, self.name)
-        lake_position.save(self.lake, self.name, found)
+    def _save(self, cursor: Cursor | None = None) -> None:
+        """A lake that may only be read is polled all the same."""
+        try:
+            if cursor is None:
+                cursor = lake_position.acknowledged(self._engine, self.name)
+            lake_position.save(self.lake, self.name, cursor)
+        except SingerlakeError as error:
+            logger.warning("the position of %r is not saved: %s", self.name, error)
 
     def _hand_over_new(self) -> None:
         feed = self._current_feed()

@@ -32,7 +32,7 @@ class Work:
         self._processor = processor
         self._kept: bytes | None = None
         self._lock, self._over = threading.Lock(), False
-        self._is_poll = processor.source is not None and grant.key == processor.source.key
+        self._is_poll = processor.is_poll(grant.key)
 
     def run(self) -> Outcome | None:
         """What to report; None where somebody else has reported it."""
@@ -40,9 +40,7 @@ class Work:
             what = self._call()
         except Later as error:
             outcome = self._put_back(error.seconds, "again" if self._is_poll else "later")
-        except asyncio.CancelledError:
-            outcome = self._put_back(0.0)
-        except Exception as error:
+        except (Exception, asyncio.CancelledError) as error:
             outcome = self._failure(error)
         else:
             if self._processor.outage.succeeded():
@@ -161,7 +159,7 @@ class Work:
             self._processor.observer.count("later")
         return self._outcome(what, max(delay, 0.0))
 
-    def _failure(self, error: Exception) -> Outcome:
+    def _failure(self, error: BaseException) -> Outcome:
         processor, key = self._processor, self.grant.key
         text = f"{type(error).__name__}: {error}"
         if processor.stopping.is_set():

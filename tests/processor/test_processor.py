@@ -206,6 +206,16 @@ def test_several_keys_that_fail_are_an_outage(
     assert processor.observer.counts["outages"] >= 1
 
 
+def test_a_job_that_cancels_itself_has_failed(engine: Engine) -> None:
+    async def job(event: Event) -> None:
+        raise asyncio.CancelledError
+
+    engine.add("k", 1)
+    with running(Processor(engine, job, max_deliveries=2, backoff=0.01)):
+        until(engine.dead)
+    assert engine.dead()[0].deliveries == 2
+
+
 def test_later(engine: Engine) -> None:
     seen, asked = Seen(), [0]
 
@@ -373,10 +383,26 @@ def test_what_is_no_job_is_refused(job: object) -> None:
         Processor(MemoryEngine(), job)
 
 
-@pytest.mark.parametrize("options", [{"concurrency": 0}, {"lease": 0}, {"nonsense": 1}])
+@pytest.mark.parametrize(
+    "options", [{"concurrency": 0}, {"lease": 0}, {"nonsense": 1}, {"batch": 10_000}]
+)
 def test_options_that_make_no_sense_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):
         Processor(MemoryEngine(), print, **options)
+
+
+def test_a_key_that_waits_for_a_stopped_processor_is_free_at_once(engine: Engine) -> None:
+    began, let_go = threading.Event(), threading.Event()
+
+    def job(event: Event) -> None:
+        began.set()
+        let_go.wait(60)
+
+    engine.add("k", 1)
+    with running(Processor(engine, job, sticky=60, lease=600, grace=0.05)):
+        assert began.wait(60)
+    let_go.set()
+    assert engine.counts().ready == 1  # in the line for all, before anybody looks
 
 
 def test_a_processor_that_stops_leaves_its_keys_to_others(engine: Engine) -> None:
