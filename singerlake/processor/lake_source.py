@@ -165,8 +165,8 @@ class LakeSource:
             for key, text in self._engine.places(self.name).items()
             if not key.startswith("_") and text
         }
-        accepted = any(self._is_accepted(key, log) for key, log in self._held.items())
-        if self._feed is None or places != self._places or accepted:
+        goes_on = any(self._goes_on(key, log) for key, log in self._held.items())
+        if self._feed is None or places != self._places or goes_on:
             saved = lake_position.read(self.lake, self.name).bookmarks
             known = lake_position.cursor_of(places).bookmarks
             cursor = Cursor({**saved, **known})
@@ -239,6 +239,12 @@ class LakeSource:
             key,
         )
         return False
+
+    def _goes_on(self, key: str, log: str) -> bool:
+        """Whether a key that was stopped may be asked for again: its new log is accepted, or
+        somebody has ended another pause that came over ours, and has to hear of it anew."""
+        state = self._engine.look(key)
+        return bool(state.accepted == log or not state.reason)
 
     def _is_accepted(self, key: str, log: str) -> bool:
         return bool(self._engine.look(key).accepted == log)

@@ -219,6 +219,20 @@ def test_a_restored_manifest_stops_its_key(ground: Ground) -> None:
         until(lambda: ground.seen[KEY][4:6] == [1, 2])
 
 
+def test_a_pause_by_hand_does_not_accept_a_new_log(ground: Ground) -> None:
+    ground.commit(2)
+    engine = MemoryEngine()
+    with ground.processing(engine):
+        ground.has(1, 2)
+        ground.store.delete(StreamKeys(TAP, "orders").manifest)
+        rebuild(ground.store)
+        until(lambda: engine.look(KEY).status == "paused")
+        engine.pause(KEY, "by hand")  # as a dead letter does that comes at the same time
+        engine.resume(KEY)
+        until(lambda: engine.look(KEY).reason.startswith("renumbered "))
+        assert ground.seen[KEY] == [1, 2]
+
+
 def test_an_outage_ends_however_often_the_lake_is_polled(
     ground: Ground, monkeypatch: pytest.MonkeyPatch
 ) -> None:

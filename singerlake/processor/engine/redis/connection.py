@@ -60,7 +60,7 @@ class Connection:
 
     @property
     def client(self) -> Any:
-        """redis-py's client; it does not send anything again by itself, but in a Cluster."""
+        """redis-py's client; it does not send anything again by itself: a script has to know."""
         if self._client is None:
             with self._lock:
                 if self._client is None:
@@ -71,10 +71,11 @@ class Connection:
         options: dict[str, Any] = {
             "socket_timeout": ANSWER_WITHIN,
             "socket_connect_timeout": ANSWER_WITHIN,
+            "retry": Retry(NoBackoff(), 0),
         }
         if self.is_cluster:
             return redis.RedisCluster.from_url(self.address, **options)
-        return redis.Redis.from_url(self.address, retry=Retry(NoBackoff(), 0), **options)
+        return redis.Redis.from_url(self.address, **options)
 
     def pubsub(self) -> Any:
         """A subscriber. In a Cluster any node does: it hears what others publish."""

@@ -68,7 +68,7 @@ local function release(key, state, completed, length)
     state.c, state.u = client, text(now + sticky)
   else state.c, state.u = '', '' end
   make_ready(key, state, length)
-  if state.z ~= '' and state.w == '' then call('ZADD', P .. 'due', now + idle, 'i' .. key) end
+  if idle > 0 and state.z ~= '' and state.w == '' then call('ZADD', P .. 'due', now + idle, 'i' .. key) end
   if not forget(key, state, length) then save(key, state) end
 end
 
