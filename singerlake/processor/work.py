@@ -164,22 +164,14 @@ class Work:
         text = f"{type(error).__name__}: {error}"
         if processor.stopping.is_set():
             return self._put_back(0.0)
-        began = not processor.outage.lasts
-        if processor.outage.failed(key):
-            if began:
-                processor.observer.count("outages")
-                logger.error(
-                    "%d keys in a row failed: this is an outage. One event at a time is tried, and "
-                    "no attempt counts, until one succeeds. The last error: %s",
-                    processor.options.outage_keys,
-                    text,
-                )
-            return self._put_back(processor.options.backoff)
-        deliveries = self.grant.deliveries if self.done == 0 else 1
+        is_outage = self._is_outage(text)
         if processor.options.at_most_once:
             processor.observer.count("dead")
             logger.error("key %s: an event failed, and is not tried again: %s", key, text)
             return self._outcome("rest")
+        if is_outage:
+            return self._put_back(processor.options.backoff)
+        deliveries = self.grant.deliveries if self.done == 0 else 1
         if deliveries >= processor.options.max_deliveries:
             processor.observer.count("dead")
             logger.error("key %s: dead letter after %d deliveries: %s", key, deliveries, text)
@@ -190,3 +182,19 @@ class Work:
             "key %s: delivery %d failed, again in %g s: %s", key, deliveries, delay, text
         )
         return self._outcome("fail", delay, text)
+
+    def _is_outage(self, text: str) -> bool:
+        """Whether this failure is a part of an outage; its first one is reported."""
+        outage, observer = self._processor.outage, self._processor.observer
+        began = not outage.lasts
+        if not outage.failed(self.grant.key):
+            return False
+        if began:
+            observer.count("outages")
+            logger.error(
+                "%d keys in a row failed: this is an outage. One event at a time is tried, and no "
+                "attempt counts, until one succeeds. The last error: %s",
+                self._processor.options.outage_keys,
+                text,
+            )
+        return True

@@ -246,6 +246,22 @@ def test_at_most_once(engine: Engine) -> None:
     assert engine.dead() == []
 
 
+def test_at_most_once_counts_what_an_outage_costs(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outages, "FIRST_PROBE", 0.02)
+
+    def job(event: Event) -> None:
+        raise ConnectionError("the database is away")
+
+    for number in range(4):
+        engine.add(f"k{number}", 1)
+    processor = Processor(engine, job, at_most_once=True, outage_keys=2)
+    with running(processor):
+        until(lambda: engine.counts().ready == 0 and engine.counts().leased == 0)
+    assert (processor.observer.counts["dead"], processor.observer.counts["later"]) == (4, 0)
+
+
 def test_stopping_frees_a_key_at_once_and_counts_no_attempt(engine: Engine) -> None:
     began, let_go = threading.Event(), threading.Event()
 
