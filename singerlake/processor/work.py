@@ -114,11 +114,13 @@ class Work:
     def _event(self, entry: Entry, deliveries: int) -> Event:
         grant = self.grant
         log_id, _, sequence = entry.source.rpartition(":")
+        # A coalesced event stands for those before it: its progress is kept at the head of them.
+        owner = grant.entries[0] if self._processor.options.coalesce else entry
         progress: Callable[[bytes], bool] = partial(
-            self._processor.engine.progress, grant.key, grant.token, entry.position
+            self._processor.engine.progress, grant.key, grant.token, owner.position
         )
         kept = grant.state if self._kept is None else self._kept
-        is_head = entry is grant.entries[0]
+        is_head = owner is grant.entries[0]
         return Event(
             key=grant.key,
             value=decode_value(entry.value),

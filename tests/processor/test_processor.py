@@ -346,6 +346,21 @@ def test_coalescing(engine: Engine) -> None:
     assert (seen.events[0].value, seen.events[0].coalesced) == (39, 39)
 
 
+def test_progress_of_a_coalesced_event_survives_a_retry(engine: Engine) -> None:
+    found = []
+
+    def job(event: Event) -> None:
+        found.append(event.progressed)
+        if len(found) == 1:
+            event.progress("half")
+            raise ValueError("no")
+
+    engine.add_many("k", [1, 2, 3])
+    with running(Processor(engine, job, coalesce=True, backoff=0.01)):
+        until(lambda: engine.look("k").status == "idle" and len(found) == 2)
+    assert found == [None, "half"]
+
+
 def test_values_of_a_key_and_progress(engine: Engine) -> None:
     totals: list[Any] = []
     resumed: list[Any] = []
