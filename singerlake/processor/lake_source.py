@@ -96,18 +96,22 @@ class LakeSource:
                 self.name,
                 self._begin,
             )
+        self._add_poll()
         state = engine.look(self.key)
-        if state.waiting == 0 and state.status != "paused":
-            engine.append(self.key, [Item(encode_value("poll"))], 0.0)
-        elif state.status == "paused":
+        if state.status == "paused":
             logger.error("%s is paused (%s): the lake is not polled", self.key, state.reason)
+
+    def _add_poll(self) -> None:
+        state = self._engine.look(self.key)
+        if state.waiting == 0 and state.status != "paused":
+            self._engine.append(self.key, [Item(encode_value("poll"))], 0.0)
 
     def _first(self, engine: Engine) -> None:
         if self._begin is None:
             cursor = lake_position.read(self.lake, self.name)
         else:
             cursor = lake_position.beginning(self.lake, self._begin)
-            lake_position.save(self.lake, self.name, cursor)
+            self._save(cursor)
         for (tap, stream), bookmark in cursor.bookmarks.items():
             engine.hand_over(self.name, key_of(tap, stream), "", text_of(bookmark), [])
         engine.hand_over(self.name, self.key, "", BEGUN, [])
@@ -115,14 +119,12 @@ class LakeSource:
     def end(self) -> None:
         """Save where the consumer stands."""
         if self._engine is not None:
-            try:
-                self._save()
-            except SingerlakeError as error:
-                logger.warning("the position of %r is not saved: %s", self.name, error)
+            self._save()
 
     def poll(self) -> NoReturn:
         """Hand over what is new. Raises `Later`, always: the next poll is the same event."""
         try:
+            self._add_poll()  # at most once: this one went when it was handed out
             self._hand_over_new()
             self.polls += 1
             now = self._engine.runtime.monotonic()
@@ -137,9 +139,14 @@ class LakeSource:
             self._feed = None
         raise Later(self._options.poll_seconds)
 
-    def _save(self) -> None:
-        found = lake_position.acknowledged(self._engine, self.name)
-        lake_position.save(self.lake, self.name, found)
+    def _save(self, cursor: Cursor | None = None) -> None:
+        """A lake that may only be read is polled all the same."""
+        try:
+            if cursor is None:
+                cursor = lake_position.acknowledged(self._engine, self.name)
+            lake_position.save(self.lake, self.name, cursor)
+        except SingerlakeError as error:
+            logger.warning("the position of %r is not saved: %s", self.name, error)
 
     def _hand_over_new(self) -> None:
         feed = self._current_feed()
@@ -158,8 +165,8 @@ class LakeSource:
             for key, text in self._engine.places(self.name).items()
             if not key.startswith("_") and text
         }
-        accepted = any(self._is_accepted(key, log) for key, log in self._held.items())
-        if self._feed is None or places != self._places or accepted:
+        goes_on = any(self._goes_on(key, log) for key, log in self._held.items())
+        if self._feed is None or places != self._places or goes_on:
             saved = lake_position.read(self.lake, self.name).bookmarks
             known = lake_position.cursor_of(places).bookmarks
             cursor = Cursor({**saved, **known})
@@ -232,6 +239,12 @@ class LakeSource:
             key,
         )
         return False
+
+    def _goes_on(self, key: str, log: str) -> bool:
+        """Whether a key that was stopped may be asked for again: its new log is accepted, or
+        somebody has ended another pause that came over ours, and has to hear of it anew."""
+        state = self._engine.look(key)
+        return bool(state.accepted == log or not state.reason)
 
     def _is_accepted(self, key: str, log: str) -> bool:
         return bool(self._engine.look(key).accepted == log)

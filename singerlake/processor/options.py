@@ -8,6 +8,9 @@ from typing import Literal
 from singerlake.errors import ConfigError
 from singerlake.processor.engine.values import Terms
 
+LARGEST_BATCH = 5000
+"""A script of a server returns at most 8,000 values on its stack."""
+
 
 @dataclass(frozen=True)
 class ProcessorOptions:
@@ -48,6 +51,8 @@ class ProcessorOptions:
                 "expected spans above 0 seconds, and counts of at least 1 (limit and grace may be "
                 f"0), found {self}"
             )
+        if self.batch > LARGEST_BATCH:
+            raise ConfigError(f"batch: expected at most {LARGEST_BATCH:,}, found {self.batch:,}")
         if self.on_dead not in ("hold", "skip"):
             raise ConfigError(f"on_dead: expected hold or skip, found {self.on_dead!r}")
 

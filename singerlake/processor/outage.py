@@ -17,7 +17,7 @@ class Outage:
         self._most, self._runtime, self._stopping = keys, runtime, stopping
         self._failed: set[str] = set()
         self._lock, self._probe = threading.Lock(), threading.Lock()
-        self._delay = 0.0
+        self._delay, self._tried = 0.0, True
 
     @property
     def lasts(self) -> bool:
@@ -30,7 +30,7 @@ class Outage:
             if self.lasts:
                 self._delay = min(self._delay * 2, LONGEST_PROBE)
             elif len(self._failed) >= self._most:
-                self._delay = FIRST_PROBE
+                self._delay, self._tried = FIRST_PROBE, True
             return self.lasts
 
     def succeeded(self) -> bool:
@@ -46,10 +46,14 @@ class Outage:
         """Wait until this slot may work; returns whether it is the probe, which must `leave`."""
         while self.lasts and not self._stopping.is_set():
             if self._probe.acquire(timeout=0.05):
-                if self.lasts and not self._runtime.wait(self._stopping, self._delay):
+                delay = self._delay if self._tried else 0.0
+                if self.lasts and not self._runtime.wait(self._stopping, delay):
                     return True
                 self._probe.release()
         return False
 
-    def leave(self) -> None:
+    def leave(self, tried: bool) -> None:
+        """`tried`: the probe called the job. Where it found no event, or polled the lake, the next
+        probe waits for nothing: polls come more often than probes, and would take all of them."""
+        self._tried = tried
         self._probe.release()

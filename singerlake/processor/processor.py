@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from singerlake.errors import ConfigError, SingerlakeError
 from singerlake.processor.engine.base import Engine
+from singerlake.processor.engine.values import Slot
 from singerlake.processor.job import Loop, as_job
 from singerlake.processor.observer import Observer
 from singerlake.processor.options import ProcessorOptions
@@ -108,6 +109,10 @@ class Processor:
         except SingerlakeError as error:
             logger.info("the engine cannot be reached to stop: %s", error)
 
+    def is_poll(self, key: str) -> bool:
+        """Whether the event of this key asks the lake for more."""
+        return self.source is not None and key == self.source.key
+
     def fenced(self, key: str, token: int) -> None:
         """A lease was lost: the job held the processor's threads, or the machine slept."""
         if (key, token) in self._fenced:
@@ -149,10 +154,12 @@ class Processor:
         self.listener.close()
 
     def _say_goodbye(self) -> None:
-        """Keys that wait for this processor alone are for all."""
+        """Keys that wait for this processor alone are for all, at once."""
+        slot = Slot(self.client, 0)
         for shard in range(self.engine.shards) if self.terms.has_own_line else ():
             try:
                 self.engine.renew(shard, self.client, replace(self.terms, lease=0.0), {})
+                self.engine.turn(shard, slot, self.terms, claim=False)
             except SingerlakeError as error:
                 logger.info("the engine cannot be reached to stop: %s", error)
                 return

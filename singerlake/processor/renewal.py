@@ -34,7 +34,12 @@ class Renewal:
 
     def hold(self, lease: Lease) -> None:
         with self._lock:
+            older = self._leases.get(lease.key)
             self._leases[lease.key] = lease, threading.current_thread()
+        if older is not None and not older[0].lost:
+            # Another slot of this very processor has the key now.
+            older[0].lost = True
+            self._on_lost(lease.key, older[0].token)
 
     def let_go(self, lease: Lease) -> None:
         with self._lock:

@@ -151,4 +151,9 @@ def _sink(connection: Any) -> _Sink:
         raise ConfigError(
             f"once knows connections of psycopg, sqlite3 and SQLAlchemy, not of {package}"
         )
+    if getattr(connection, "autocommit", False) is True:
+        raise ConfigError(
+            f"once needs a transaction, and this connection of {package} commits each statement by "
+            "itself: open it without autocommit"
+        )
     return found(connection)

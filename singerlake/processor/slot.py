@@ -40,16 +40,17 @@ class SlotLoop:
         grant: Grant | None = None
         outcome: Outcome | None = None
         while not self._processor.stopping.is_set():
-            probes = self._processor.outage.enter()
+            probes, tried = self._processor.outage.enter(), False
             try:
                 if grant is None:
                     grant = self._next()
                 if grant is None:
                     continue
+                tried = not self._processor.is_poll(grant.key)
                 outcome = self._process(grant)
             finally:
                 if probes:
-                    self._processor.outage.leave()
+                    self._processor.outage.leave(tried)
             grant = None if outcome is None else self._report(outcome)
         if grant is not None:
             self._settle(Outcome(grant.key, grant.token, "later"))

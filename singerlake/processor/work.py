@@ -32,7 +32,7 @@ class Work:
         self._processor = processor
         self._kept: bytes | None = None
         self._lock, self._over = threading.Lock(), False
-        self._is_poll = processor.source is not None and grant.key == processor.source.key
+        self._is_poll = processor.is_poll(grant.key)
 
     def run(self) -> Outcome | None:
         """What to report; None where somebody else has reported it."""
@@ -40,9 +40,7 @@ class Work:
             what = self._call()
         except Later as error:
             outcome = self._put_back(error.seconds, "again" if self._is_poll else "later")
-        except asyncio.CancelledError:
-            outcome = self._put_back(0.0)
-        except Exception as error:
+        except (Exception, asyncio.CancelledError) as error:
             outcome = self._failure(error)
         else:
             if self._processor.outage.succeeded():
@@ -116,11 +114,13 @@ class Work:
     def _event(self, entry: Entry, deliveries: int) -> Event:
         grant = self.grant
         log_id, _, sequence = entry.source.rpartition(":")
+        # A coalesced event stands for those before it: its progress is kept at the head of them.
+        owner = grant.entries[0] if self._processor.options.coalesce else entry
         progress: Callable[[bytes], bool] = partial(
-            self._processor.engine.progress, grant.key, grant.token, entry.position
+            self._processor.engine.progress, grant.key, grant.token, owner.position
         )
         kept = grant.state if self._kept is None else self._kept
-        is_head = entry is grant.entries[0]
+        is_head = owner is grant.entries[0]
         return Event(
             key=grant.key,
             value=decode_value(entry.value),
@@ -161,27 +161,19 @@ class Work:
             self._processor.observer.count("later")
         return self._outcome(what, max(delay, 0.0))
 
-    def _failure(self, error: Exception) -> Outcome:
+    def _failure(self, error: BaseException) -> Outcome:
         processor, key = self._processor, self.grant.key
         text = f"{type(error).__name__}: {error}"
         if processor.stopping.is_set():
             return self._put_back(0.0)
-        began = not processor.outage.lasts
-        if processor.outage.failed(key):
-            if began:
-                processor.observer.count("outages")
-                logger.error(
-                    "%d keys in a row failed: this is an outage. One event at a time is tried, and "
-                    "no attempt counts, until one succeeds. The last error: %s",
-                    processor.options.outage_keys,
-                    text,
-                )
-            return self._put_back(processor.options.backoff)
-        deliveries = self.grant.deliveries if self.done == 0 else 1
+        is_outage = self._is_outage(text)
         if processor.options.at_most_once:
             processor.observer.count("dead")
             logger.error("key %s: an event failed, and is not tried again: %s", key, text)
             return self._outcome("rest")
+        if is_outage:
+            return self._put_back(processor.options.backoff)
+        deliveries = self.grant.deliveries if self.done == 0 else 1
         if deliveries >= processor.options.max_deliveries:
             processor.observer.count("dead")
             logger.error("key %s: dead letter after %d deliveries: %s", key, deliveries, text)
@@ -192,3 +184,19 @@ class Work:
             "key %s: delivery %d failed, again in %g s: %s", key, deliveries, delay, text
         )
         return self._outcome("fail", delay, text)
+
+    def _is_outage(self, text: str) -> bool:
+        """Whether this failure is a part of an outage; its first one is reported."""
+        outage, observer = self._processor.outage, self._processor.observer
+        began = not outage.lasts
+        if not outage.failed(self.grant.key):
+            return False
+        if began:
+            observer.count("outages")
+            logger.error(
+                "%d keys in a row failed: this is an outage. One event at a time is tried, and no "
+                "attempt counts, until one succeeds. The last error: %s",
+                self._processor.options.outage_keys,
+                text,
+            )
+        return True

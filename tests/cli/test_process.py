@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -151,6 +152,9 @@ def test_vacuum_takes_all_commits_at_once(url: str, lake: str, tmp_path: Path) -
         (("--job", "nonsense"), "MODULE:FUNCTION"),
         (("--job", "nonsense:x"), "No module named"),
         (("--job", "webhook:ftp://x"), "webhook:https"),
+        (("--job", "project:out?mode"), "project:OUT"),
+        (("--job", "vacuum", "--metrics", "127.0.0.1:1.2"), "HOST:PORT"),
+        (("--job", "vacuum", "--every", "1h", "--at-most-once"), "--every puts events back"),
         (("--job", "vacuum", "--every", "soon"), "no span"),
         (("--job", "vacuum", "--engine", "kafka://x"), "expected an engine"),
         (("--job", "vacuum", "--from", "nowhere"), "nowhere"),
@@ -160,6 +164,22 @@ def test_what_cannot_run_says_why(url: str, lake: str, words: tuple[str, ...], s
     result = run(lake, *words)
     assert result.exit_code == 2
     assert says in result.output
+
+
+def test_a_job_that_cannot_be_loaded_says_why(
+    url: str, lake: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "broken_job.py").write_text("def x(:")
+    result = run(lake, "--job", "broken_job:x")
+    assert (result.exit_code, "SyntaxError" in result.output) == (2, True)
+
+
+def test_metrics_need_a_free_port(url: str, lake: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        result = run(lake, "--job", "vacuum", "--metrics", address)
+    assert (result.exit_code, f"--metrics {address}" in result.output) == (2, True)
 
 
 def test_looking_makes_no_engine(url: str, tmp_path: Path) -> None:

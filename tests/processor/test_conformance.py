@@ -331,6 +331,13 @@ def test_a_scheduled_event_is_cancelled(engine: Engine) -> None:
     assert nothing(engine)
 
 
+def test_an_id_that_is_scheduled_is_not_added_beside(engine: Engine) -> None:
+    engine.add("k", 1, id="one", delay=60)
+    engine.add("k", 2, id="one")
+    assert nothing(engine)
+    assert [one.id for one in engine.scheduled()] == ["one"]
+
+
 def test_an_id_is_added_once(engine: Engine) -> None:
     engine.add("k", 1, id="mine")
     engine.add("k", 2, id="mine")
@@ -353,6 +360,22 @@ def test_events_wait_for_a_start(engine: Engine) -> None:
     engine.add("k", 3, start=False)
     turn(engine, A, done(grant, "end"), claim=False)
     assert nothing(engine)
+    assert is_sound(engine)
+
+
+def test_a_key_that_is_let_go_keeps_the_session_of_the_events_that_wait(engine: Engine) -> None:
+    terms = replace(TERMS, batch=1)
+    engine.add("k", 1)
+    engine.add("k", 2, start=False)
+    engine.add("k", 3, start=False)
+    seen = []
+    for _ in range(3):  # each time others get their turn, as after a long event
+        grant = take(engine, A, terms)
+        seen += values(grant)
+        turn(engine, A, done(grant, "rest"), terms, claim=False)
+    assert seen == [1, 2, 3]
+    engine.add("k", 4, start=False)
+    assert nothing(engine, A, terms)
     assert is_sound(engine)
 
 
@@ -393,6 +416,19 @@ def test_a_key_sticks_to_its_processor_while_it_lives(engine: Engine) -> None:
     after(0.6)
     assert values(take(engine, B, terms)) == [3]
     assert is_sound(engine)
+
+
+def test_keys_that_stick_to_a_processor_starve_no_others(engine: Engine) -> None:
+    terms = replace(TERMS, sticky=60)
+    other = next(f"n{i}" for i in range(100) if engine.shard_of(f"n{i}") == engine.shard_of("k"))
+    engine.renew(engine.shard_of("k"), "a", terms, {})
+    engine.add("k", 1)
+    turn(engine, A, done(take(engine, A, terms)), terms, claim=False)
+    engine.add(other, 2)
+    engine.add("k", 3)
+    grant = take(engine, A, terms)
+    assert values(grant) == [2]
+    assert values(turn(engine, A, done(grant), terms).grant) == [3]
 
 
 def test_a_key_leaves_a_processor_that_is_gone(engine: Engine) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from singerlake import check, rebuild
-from singerlake.errors import ConfigError, Later, NotFound
+from singerlake.errors import ConfigError, Later, NotFound, PermissionDenied
 from singerlake.format.keys import StreamKeys
 from singerlake.lake import Lake, open_on
 from singerlake.lake.feed.bookmark import Bookmark
@@ -21,6 +22,7 @@ from singerlake.lake.feed.event import Committed
 from singerlake.lake.feed.options import FeedOptions
 from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
 from singerlake.processor import Engine, Event, LakeSource, MemoryEngine, Processor, lake_position
+from singerlake.processor import outage as outages
 from singerlake.processor.observer import Observer
 from singerlake.store import LocalStore
 from tests.lake.landing import TAP
@@ -215,6 +217,72 @@ def test_a_restored_manifest_stops_its_key(ground: Ground) -> None:
         assert "restored@4" in engine.look(KEY).reason
         assert engine.resume(KEY)
         until(lambda: ground.seen[KEY][4:6] == [1, 2])
+
+
+def test_a_pause_by_hand_does_not_accept_a_new_log(ground: Ground) -> None:
+    ground.commit(2)
+    engine = MemoryEngine()
+    with ground.processing(engine):
+        ground.has(1, 2)
+        ground.store.delete(StreamKeys(TAP, "orders").manifest)
+        rebuild(ground.store)
+        until(lambda: engine.look(KEY).status == "paused")
+        engine.pause(KEY, "by hand")  # as a dead letter does that comes at the same time
+        engine.resume(KEY)
+        until(lambda: engine.look(KEY).reason.startswith("renumbered "))
+        assert ground.seen[KEY] == [1, 2]
+
+
+def test_an_outage_ends_however_often_the_lake_is_polled(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outages, "FIRST_PROBE", 0.05)  # polls come more often than probes
+    monkeypatch.setattr(outages, "LONGEST_PROBE", 0.05)
+    is_down = threading.Event()
+    is_down.set()
+    for number in range(6):
+        ground.commit(1, f"s{number}")
+
+    def job(event: Event) -> None:
+        if is_down.is_set():
+            raise ConnectionError("the database is away")
+        ground.job(event)
+
+    engine = MemoryEngine()
+    processor = Processor(engine, job, source=ground.source(), backoff=0.01, max_deliveries=3)
+    with running(processor):
+        until(lambda: processor.outage.lasts and source_of(processor).polls > 5)
+        is_down.clear()
+        until(lambda: len(ground.events) == 6)
+    assert engine.dead() == []
+
+
+def test_at_most_once_goes_on_polling(ground: Ground, caplog: pytest.LogCaptureFixture) -> None:
+    processor = Processor(MemoryEngine(), ground.job, source=ground.source(), at_most_once=True)
+    with running(processor):
+        until(lambda: source_of(processor).polls > 3)
+        ground.commit(2)
+        ground.has(1, 2)
+    assert "forgotten" not in caplog.text
+
+
+@pytest.mark.parametrize("begin", [None, "now"])
+def test_a_lake_that_may_only_be_read_is_polled(
+    ground: Ground, begin: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def save(lake: Lake, name: str, cursor: Any) -> None:
+        raise PermissionDenied("read only")
+
+    monkeypatch.setattr(lake_position, "save", save)
+    with ground.processing(MemoryEngine(), begin=begin) as processor:
+        until(lambda: source_of(processor).polls > 1)
+        ground.commit(1)
+        ground.has(1)
+
+
+def source_of(processor: Processor) -> LakeSource:
+    assert processor.source is not None
+    return processor.source
 
 
 def test_only_some_streams(ground: Ground) -> None:

@@ -206,6 +206,16 @@ def test_several_keys_that_fail_are_an_outage(
     assert processor.observer.counts["outages"] >= 1
 
 
+def test_a_job_that_cancels_itself_has_failed(engine: Engine) -> None:
+    async def job(event: Event) -> None:
+        raise asyncio.CancelledError
+
+    engine.add("k", 1)
+    with running(Processor(engine, job, max_deliveries=2, backoff=0.01)):
+        until(engine.dead)
+    assert engine.dead()[0].deliveries == 2
+
+
 def test_later(engine: Engine) -> None:
     seen, asked = Seen(), [0]
 
@@ -234,6 +244,22 @@ def test_at_most_once(engine: Engine) -> None:
         until(lambda: engine.look("k").status == "idle")
     assert seen.values["k"] == [1, 2, 3]
     assert engine.dead() == []
+
+
+def test_at_most_once_counts_what_an_outage_costs(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outages, "FIRST_PROBE", 0.02)
+
+    def job(event: Event) -> None:
+        raise ConnectionError("the database is away")
+
+    for number in range(4):
+        engine.add(f"k{number}", 1)
+    processor = Processor(engine, job, at_most_once=True, outage_keys=2)
+    with running(processor):
+        until(lambda: engine.counts().ready == 0 and engine.counts().leased == 0)
+    assert (processor.observer.counts["dead"], processor.observer.counts["later"]) == (4, 0)
 
 
 def test_stopping_frees_a_key_at_once_and_counts_no_attempt(engine: Engine) -> None:
@@ -320,6 +346,21 @@ def test_coalescing(engine: Engine) -> None:
     assert (seen.events[0].value, seen.events[0].coalesced) == (39, 39)
 
 
+def test_progress_of_a_coalesced_event_survives_a_retry(engine: Engine) -> None:
+    found = []
+
+    def job(event: Event) -> None:
+        found.append(event.progressed)
+        if len(found) == 1:
+            event.progress("half")
+            raise ValueError("no")
+
+    engine.add_many("k", [1, 2, 3])
+    with running(Processor(engine, job, coalesce=True, backoff=0.01)):
+        until(lambda: engine.look("k").status == "idle" and len(found) == 2)
+    assert found == [None, "half"]
+
+
 def test_values_of_a_key_and_progress(engine: Engine) -> None:
     totals: list[Any] = []
     resumed: list[Any] = []
@@ -373,10 +414,26 @@ def test_what_is_no_job_is_refused(job: object) -> None:
         Processor(MemoryEngine(), job)
 
 
-@pytest.mark.parametrize("options", [{"concurrency": 0}, {"lease": 0}, {"nonsense": 1}])
+@pytest.mark.parametrize(
+    "options", [{"concurrency": 0}, {"lease": 0}, {"nonsense": 1}, {"batch": 10_000}]
+)
 def test_options_that_make_no_sense_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):
         Processor(MemoryEngine(), print, **options)
+
+
+def test_a_key_that_waits_for_a_stopped_processor_is_free_at_once(engine: Engine) -> None:
+    began, let_go = threading.Event(), threading.Event()
+
+    def job(event: Event) -> None:
+        began.set()
+        let_go.wait(60)
+
+    engine.add("k", 1)
+    with running(Processor(engine, job, sticky=60, lease=600, grace=0.05)):
+        assert began.wait(60)
+    let_go.set()
+    assert engine.counts().ready == 1  # in the line for all, before anybody looks
 
 
 def test_a_processor_that_stops_leaves_its_keys_to_others(engine: Engine) -> None:

@@ -116,6 +116,17 @@ def test_consumers_have_positions_of_their_own(connect: Connect) -> None:
     assert apply(connect, event(10, 1), consumer="two")
 
 
+def test_a_connection_without_transactions_is_refused(postgres: str) -> None:
+    import psycopg
+
+    with (
+        psycopg.connect(postgres, autocommit=True) as connection,
+        pytest.raises(ConfigError, match="autocommit"),
+        once(connection, event(1, 1)),
+    ):
+        pass
+
+
 def test_other_connections_are_refused() -> None:
     with pytest.raises(ConfigError, match="psycopg"), once(object(), event(1, 1)):
         pass

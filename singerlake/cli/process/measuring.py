@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from singerlake.errors import SingerlakeError
+from singerlake.errors import ConfigError, SingerlakeError
 from singerlake.metrics import Metrics, statsd
 from singerlake.processor import Engine
 from singerlake.processor.observer import MetricsObserver, Observer
@@ -42,7 +42,10 @@ def measuring(
             from prometheus_client import start_http_server
 
             where = statsd.parse(address)
-            server, _ = start_http_server(where.port, where.host, metrics.registry)
+            try:
+                server, _ = start_http_server(where.port, where.host, metrics.registry)
+            except OSError as error:
+                raise ConfigError(f"--metrics {address}: {error.strerror or error}") from error
             stack.callback(server.shutdown)
         if statsd_address is not None:
             stack.enter_context(statsd.pushing(metrics, statsd.parse(statsd_address)))

@@ -153,6 +153,8 @@ def run(
       singerlake process run ./lake --job webhook:https://example.org/hook --from now
       singerlake process run ./lake --until-idle -- ./on-commit.sh
     """
+    if at_most_once and every is not None:
+        raise click.UsageError("--every puts events back, which --at-most-once rules out")
     lake = root.lake()
     made = jobs.made(lake, root, job, ctx.meta.get(COMMAND))
     source = LakeSource(

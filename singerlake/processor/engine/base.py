@@ -3,7 +3,7 @@
 An engine keeps, for each key, a queue of events and who holds the key. Every method is one atomic
 step. A method that writes may be sent again after a lost answer, and then changes nothing more.
 All expiry is by the engine's own clock. Whoever writes an engine (for PostgreSQL, say) implements
-the abstract methods, and passes `tests/processor/conformance.py`.
+the abstract methods, and passes `tests/processor/test_conformance.py`.
 """
 
 from __future__ import annotations

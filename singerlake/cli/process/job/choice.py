@@ -100,8 +100,8 @@ def _project(root: Root, rest: str) -> Made:
     """`OUT?mode=current&format=parquet`. The projection keeps its own place in the log, and
     publishes it with the data: each record once, however often an event comes."""
     out, _, query = rest.partition("?")
-    given = dict(parse_qsl(query, strict_parsing=bool(query)))
-    if not out or set(given) - {"mode", "format"}:
+    given = dict(parse_qsl(query, keep_blank_values=True))
+    if not out or set(given) - {"mode", "format"} or not all(given.values()):
         raise ConfigError(
             f"--job project:{rest}: expected project:OUT, or "
             "project:OUT?mode=current&format=parquet"
@@ -139,6 +139,6 @@ def _loaded(name: str) -> Any:
         found: Any = importlib.import_module(module)
         for part in attribute.split("."):
             found = getattr(found, part)
-    except (ImportError, AttributeError) as error:
-        raise ConfigError(f"--job {name}: {error}") from error
+    except Exception as error:  # whatever the user's own code raises as it is loaded
+        raise ConfigError(f"--job {name}: {type(error).__name__}: {error}") from error
     return found() if isinstance(found, type) else found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
@@ -17,6 +17,7 @@ from redis.exceptions import (
     NoPermissionError,
     NoScriptError,
     ReadOnlyError,
+    RedisClusterException,
     RedisError,
     TimeoutError,
     TryAgainError,
@@ -38,6 +39,7 @@ _PASSING = (
     TryAgainError,
     ReadOnlyError,
     redis.exceptions.BusyLoadingError,
+    RedisClusterException,  # no node of a known Cluster answers, or none has the slot just now
 )
 
 Answer = TypeVar("Answer")
@@ -58,7 +60,7 @@ class Connection:
 
     @property
     def client(self) -> Any:
-        """redis-py's client; it does not send anything again by itself, but in a Cluster."""
+        """redis-py's client; it does not send anything again by itself: a script has to know."""
         if self._client is None:
             with self._lock:
                 if self._client is None:
@@ -69,10 +71,11 @@ class Connection:
         options: dict[str, Any] = {
             "socket_timeout": ANSWER_WITHIN,
             "socket_connect_timeout": ANSWER_WITHIN,
+            "retry": Retry(NoBackoff(), 0),
         }
         if self.is_cluster:
             return redis.RedisCluster.from_url(self.address, **options)
-        return redis.Redis.from_url(self.address, retry=Retry(NoBackoff(), 0), **options)
+        return redis.Redis.from_url(self.address, **options)
 
     def pubsub(self) -> Any:
         """A subscriber. In a Cluster any node does: it hears what others publish."""
@@ -115,6 +118,13 @@ class Connection:
         found: Answer = self._reached(lambda _: question(self.client))
         return found
 
+    def scan(self, pattern: bytes) -> Iterator[bytes]:
+        """The names that match, read on while somebody asks for more."""
+        try:
+            yield from self.client.scan_iter(pattern, 500)
+        except (RedisError, RedisClusterException) as error:
+            raise Unavailable(f"{self.url}: {error}") from error
+
     def _reached(self, send: Callable[..., Any]) -> Any:
         began, pause, again = self.runtime.monotonic(), 0.02, False
         while True:
@@ -124,6 +134,8 @@ class Connection:
                 raise PermissionDenied(f"{self.url}: {error}") from error
             except _PASSING as error:
                 again = True
+                if isinstance(error, RedisClusterException) and send == self._connect:
+                    raise Unavailable(f"{self.url}: {error}") from error
                 if self.runtime.monotonic() - began > self.patience:
                     raise Unavailable(
                         f"{self.url}: no usable answer for {self.patience:g} s ({error}); start "
@@ -131,8 +143,6 @@ class Connection:
                     ) from error
                 self.pause(pause)
                 pause = min(pause * 2, 1.0)
-            except redis.exceptions.RedisClusterException as error:
-                raise Unavailable(f"{self.url}: {error}") from error
             except RedisError as error:
                 raise Unavailable(f"{self.url}: the server refused a request: {error}") from error
 

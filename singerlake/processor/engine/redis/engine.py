@@ -97,7 +97,6 @@ class RedisEngine(Engine):
         return bool(found != b"full")
 
     def schedule(self, key: str, item: Item, when: float, ttl: float, relative: bool) -> bool:
-        # By its id: `cancel` knows no key. So the key's own shard is not where the event waits.
         kind = "delay" if relative else "at"
         args = [as_bytes(key), item.id, kind, as_ms(when), as_ms(ttl), entry.tail(item)]
         return bool(self._connection.run("schedule", self._prefix(key), args))
@@ -194,7 +193,7 @@ class RedisEngine(Engine):
     def states(self) -> Iterator[KeyState]:
         for prefix in self._prefixes:
             pattern = prefix.replace(b"[", b"\\[") + b"k:*"
-            for found in pieces(self._connection.client.scan_iter(pattern, 500), 200):
+            for found in pieces(self._connection.scan(pattern), 200):
                 names = [name[len(prefix) + 2 :] for name in found]
                 yield from self._look(prefix, names)
 

@@ -80,12 +80,11 @@ class SqliteEngine(Looking, Engine):
     def append(self, key: str, items: Sequence[Item], ttl: float) -> bool:
         with self._step(TurnStep) as step:
             id = items[0].id if len(items) == 1 else ""
-            if id and _is_known(step, id):
+            if id and (_is_known(step, id) or _is_scheduled(step, id)):
                 return True
             if step.length(key, self.backlog + 1) + len(items) > self.backlog:
                 return False
             if id:
-                step.database.execute("DELETE FROM ids WHERE until <= ?", (step.now,))
                 step.remember(id)
             row = step.load(key)
             step.append(row, items, us(ttl))
@@ -267,6 +266,11 @@ class SqliteEngine(Looking, Engine):
 def _is_known(step: Step, id: str) -> bool:
     asked = "SELECT 1 FROM ids WHERE id = ? AND until > ?"
     return step.database.execute(asked, (id, step.now)).fetchone() is not None
+
+
+def _is_scheduled(step: Step, id: str) -> bool:
+    asked = "SELECT 1 FROM scheduled WHERE id = ?"
+    return step.database.execute(asked, (id,)).fetchone() is not None
 
 
 def _until(step: TurnStep) -> float | None:

@@ -70,11 +70,13 @@ class TurnStep(Step):
 
     def take(self) -> Grant | None:
         """The next key of the lines that this slot may take from."""
-        for line in [self.slot.client, "*"] if self.terms.has_own_line else ["*"]:
-            while found := self.where("line = ? AND line != '' ORDER BY turn LIMIT 1", line):
-                grant = self._take(found[0])
-                if grant is not None:
-                    return grant
+        lines = [self.slot.client, "*"] if self.terms.has_own_line else ["*"]
+        first = "line = ? AND line != '' ORDER BY turn LIMIT 1"
+        while found := [row for line in lines for row in self.where(first, line)]:
+            # In their turn: a busy line of its own starves no other key.
+            grant = self._take(min(found, key=lambda row: row.turn))
+            if grant is not None:
+                return grant
         return None
 
     def _take(self, row: Key) -> Grant | None:
@@ -149,7 +151,7 @@ class TurnStep(Step):
     def _release(self, row: Key, completed: bool = False) -> None:
         """ "Nothing left" and "let go" are one step: what was added meanwhile makes it ready."""
         row.let_go()
-        if completed or not self.terms.idle_timeout:
+        if completed or not (self.terms.idle_timeout or self.length(row.key, 1)):
             row.session = ""
         row.client, row.sticky = "", 0
         if self.terms.sticky and not completed:
@@ -229,6 +231,7 @@ class TurnStep(Step):
         self.save(row)
 
     def remember(self, id: str) -> None:
+        self.database.execute("DELETE FROM ids WHERE until <= ?", (self.now,))
         self.database.execute("INSERT OR REPLACE INTO ids VALUES (?, ?)", (id, self.now + HOUR))
 
     def next_timer(self) -> int | None:

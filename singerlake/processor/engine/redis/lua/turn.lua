@@ -62,12 +62,13 @@ end
 local function release(key, state, completed, length)
   call('ZREM', P .. 'leases', key)
   state.t, state.o, state.s, state.f = '', '', '', ''
-  if completed or idle == 0 then state.z = '' end
+  length = length or call('LLEN', P .. 'q:' .. key)
+  if completed or (idle == 0 and length == 0) then state.z = '' end
   if sticky > 0 and not completed then
     state.c, state.u = client, text(now + sticky)
   else state.c, state.u = '', '' end
   make_ready(key, state, length)
-  if state.z ~= '' and state.w == '' then call('ZADD', P .. 'due', now + idle, 'i' .. key) end
+  if idle > 0 and state.z ~= '' and state.w == '' then call('ZADD', P .. 'due', now + idle, 'i' .. key) end
   if not forget(key, state, length) then save(key, state) end
 end
 
@@ -220,12 +221,16 @@ if again and claims and not grant then -- an earlier claim of this slot may have
   end
 end
 if claims and not grant and not (limit > 0 and call('ZCARD', P .. 'leases') >= limit) then
-  for _, line in ipairs(own and {'ready:' .. client, 'ready'} or {'ready'}) do
-    while not grant do
-      local first = call('ZPOPMIN', P .. line)
-      if not first[1] then break end
-      take(first[1], first[2])
+  while not grant do
+    local line = 'ready'
+    if own then -- whichever is first in its turn: a busy line of its own starves no other key
+      local mine = call('ZRANGE', P .. 'ready:' .. client, 0, 0, 'WITHSCORES')
+      local others = call('ZRANGE', P .. 'ready', 0, 0, 'WITHSCORES')
+      if mine[1] and (not others[1] or tonumber(mine[2]) <= tonumber(others[2])) then line = 'ready:' .. client end
     end
+    local first = call('ZPOPMIN', P .. line)
+    if not first[1] then break end
+    take(first[1], first[2])
   end
 end
 if grant or not claims then
