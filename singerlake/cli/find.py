@@ -148,15 +148,16 @@ def _number(version: str | None) -> int | None:
 
 
 def _of_index(storage: Storage, query: Query, latest: bool) -> Iterator[Entry]:
+    from singerlake.index.newest import newest
     from singerlake.index.query import position
 
     if latest and query == _names_of(query):
         # What an index is quickest at: one look for each stream.
         named = [name for name in storage.streams() if query.covers(*name)]
-        newest = (storage.latest(*name) for name in named)
-        yield from sorted((entry for entry in newest if entry is not None), key=position)
+        found = (storage.latest(*name) for name in named)
+        yield from sorted((entry for entry in found if entry is not None), key=position)
     elif latest:
-        yield from _newest(entries_of(storage, query))
+        yield from newest(entries_of(storage, query), storage.names_files)
     else:
         yield from entries_of(storage, query)
 
@@ -173,6 +174,7 @@ def _names_of(query: Query) -> Query:
 
 def _of_lake(lake: Lake, query: Query, latest: bool, failures: Failures) -> Iterable[Entry]:
     """The answer by reading the log of every stream that the query covers."""
+    from singerlake.index.newest import newest
     from singerlake.index.query import matches, position
     from singerlake.index.scan import covered, entries_in
 
@@ -180,8 +182,9 @@ def _of_lake(lake: Lake, query: Query, latest: bool, failures: Failures) -> Iter
 
     def found_in(stream: Stream, attempts: int = ATTEMPTS) -> list[Entry]:
         try:
-            found = filter(partial(matches, query), entries_in(stream, lake_id))
-            return list(_newest(found) if latest else found)
+            entries = _Watched(entries_in(stream, lake_id))
+            found = filter(partial(matches, query), entries)
+            return newest(found, lambda *_: entries.names_files) if latest else list(found)
         except StaleSnapshot:  # a vacuum and a purge have overtaken this
             if attempts == 1:
                 raise
@@ -202,21 +205,16 @@ def _of_lake(lake: Lake, query: Query, latest: bool, failures: Failures) -> Iter
         return sorted(chain.from_iterable(answers), key=position)
 
 
-def _newest(entries: Iterable[Entry]) -> list[Entry]:
-    """The newest entry of each stream, in the order of time: the one that begins last, and of
-    several the one that was committed last."""
-    from singerlake.index.query import position
+class _Watched:
+    """The entries of a stream, and whether its records named files so far."""
 
-    newest: dict[tuple[str, str], Entry] = {}
-    for entry in entries:
-        known = newest.setdefault((entry.tap, entry.stream), entry)
-        if _age(entry) > _age(known):
-            newest[entry.tap, entry.stream] = entry
-    return sorted(newest.values(), key=position)
+    def __init__(self, entries: Iterable[Entry]) -> None:
+        self._entries, self.names_files = entries, False
 
-
-def _age(entry: Entry) -> tuple[int, int, int, int]:
-    return entry.start, entry.create_time, entry.sequence, entry.ordinal
+    def __iter__(self) -> Iterator[Entry]:
+        for entry in self._entries:
+            self.names_files = self.names_files or entry.ordinal > 0
+            yield entry
 
 
 def _explain_nothing(lake: Lake, query: Query) -> None:

@@ -101,9 +101,10 @@ def find(stream: Stream, unique: str, property_name: str | None = None) -> Entry
 
 
 def latest(stream: Stream) -> Entry | None:
-    """The newest file: by `start`, where records have one, then by commit; None without files."""
+    """The newest file: by `start`, where records have one, then by commit, then by its place in
+    there; None without files."""
 
     def place(one: Entry) -> tuple[str, int]:
         return str(one.record.get("start") or ""), one.sequence
 
-    return max(entries(stream), key=place, default=None)
+    return max(reversed(entries(stream)), key=place, default=None)

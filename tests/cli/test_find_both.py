@@ -12,12 +12,13 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from singerlake import rebuild
+from singerlake.files import latest, put
 from singerlake.format.keys import StreamKeys
 from singerlake.index import query
 from singerlake.lake import open_on
 from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
 from singerlake.store import open_store
-from tests.cli.finding import follow, land_more, url_of
+from tests.cli.finding import follow, land_more, rows, url_of
 from tests.cli.lake import TAP, folder, run
 from tests.faults.scale import scaled
 from tests.lake.landing import PATIENT, record_line, schema_line
@@ -125,3 +126,23 @@ def test_control_an_index_that_is_behind_is_seen(tmp_path: Path) -> None:
     assert differences(tmp_path / "lake")
     follow(tmp_path / "lake")
     assert differences(tmp_path / "lake") == []
+
+
+def test_the_newest_of_a_stream_of_files_is_one_of_them(tmp_path: Path) -> None:
+    """A photo begins before it was put, and so before the Singer file that names it."""
+    root = tmp_path / "lake"
+    play(root, LONG)
+    lake = open_on(open_store(root))
+    for name, start in (("noon", "2026-01-03T12:00Z"), ("morning", "2026-01-03T08:00Z")):
+        (tmp_path / name).write_text(name)
+        put(lake, [tmp_path / name], what="photos", where="camera-1", start=start)
+    follow(root)
+    assert differences(root) == []
+    newest = latest(lake.stream("camera-1", "photos"))
+    assert newest is not None
+    for more in ((), ("--to", "2026-01-04"), ("--index", url_of(root))):
+        (found,) = rows(root, "camera-1", "photos", "--latest", *more)
+        assert (found["checksum"], found["ordinal"]) == (f"sha256:{newest.sha256}", 1)
+    for index in ((), ("--index", url_of(root))):
+        asked = ("camera-1", "photos", "--latest", "--from", "2026-01-04", *index)
+        assert rows(root, *asked) == []

@@ -102,6 +102,11 @@ def test_the_newest_is_that_with_the_latest_start(tmp_path: Path) -> None:
     assert find(photos(lake), newest.id) == newest
     with pytest.raises(ConfigError, match="no file of the id 'nobody'"):
         find(photos(lake), "nobody")
+    both = [written(tmp_path, name, name.encode()) for name in ("one", "two")]
+    put(lake, both, what=STREAM, where=TAP, start="2026-11-16T14:00Z")
+    last = latest(photos(lake))
+    assert last is not None
+    assert last.name == "two"
 
 
 @pytest.mark.parametrize("second", [b"other bytes", b"shorter", b"the same beginning, longer"])

@@ -27,7 +27,7 @@ def test_an_older_index_is_brought_to_the_newest_version(path: Path) -> None:
     storage = open_index(f"sqlite:///{path}")
     entries = fill(storage, 1, 5)
     storage.close()
-    newer = {**statements("sqlite.sql"), "version_2": "ALTER TABLE entries ADD COLUMN more TEXT"}
+    newer = {**statements("sqlite.sql"), "version_3": "ALTER TABLE entries ADD COLUMN more TEXT"}
     read = statements
 
     def steps(file: str) -> dict[str, str]:
@@ -40,13 +40,13 @@ def test_an_older_index_is_brought_to_the_newest_version(path: Path) -> None:
             storage.close()
     with sqlite3.connect(path) as database:
         assert ("more",) in database.execute(COLUMNS).fetchall()
-    with pytest.raises(UnsupportedFormat, match="version 2, and 1 is the newest"):
+    with pytest.raises(UnsupportedFormat, match="version 3, and 2 is the newest"):
         open_index(f"sqlite:///{path}")
 
 
 def test_an_interrupted_migration_leaves_the_older_version(path: Path) -> None:
     open_index(f"sqlite:///{path}").close()
-    broken = {**statements("sqlite.sql"), "version_2": "CREATE TABLE half (a); CREATE nonsense"}
+    broken = {**statements("sqlite.sql"), "version_3": "CREATE TABLE half (a); CREATE nonsense"}
     read = statements
 
     def steps(file: str) -> dict[str, str]:

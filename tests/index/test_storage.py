@@ -10,7 +10,8 @@ import msgspec
 import pytest
 
 from singerlake.errors import ConfigError
-from singerlake.index.entry import Entry, Upload
+from singerlake.index.entry import Entry, EntryIds, Upload, named_file_path
+from singerlake.index.newest import age
 from singerlake.index.page import read_page
 from singerlake.index.query import Query, answer, matches, position
 from singerlake.index.storage.base import EndedRun, Holder, Lack, Storage
@@ -252,31 +253,63 @@ def test_a_reopened_index_has_it_all(reopen: Callable[[], Storage], storage: Sto
     assert again.lake_id == LAKE
 
 
-def test_entries_of_one_commit_and_the_files_that_they_name(storage: Storage) -> None:
-    tap, stream = "tap-a--x", "photos"
+def naming(storage: Storage, count: int, *starts: int) -> list[Entry]:
+    """Photos: as many Singer files, the last of which names a file for each start."""
     storage.bind(LAKE)
-    (own,) = entries_in(tap, stream, 1, random.Random(2))
-    from singerlake.index.entry import EntryIds, named_file_path
-
-    ids = EntryIds(LAKE, tap, stream, LOG)
-    named = [
-        msgspec.structs.replace(
-            own,
-            id=ids.id(1, ordinal),
+    entries = entries_in("tap-a--x", "photos", count, random.Random(2))
+    last = entries[-1]
+    ids = EntryIds(LAKE, last.tap, last.stream, LOG)
+    for ordinal, start in enumerate(starts, start=1):
+        one = msgspec.structs.replace(
+            last,
+            id=ids.id(last.sequence, ordinal),
             ordinal=ordinal,
+            start=start,
+            end=start,
             hash=f"sha256:{ordinal:064x}",
             records=None,
             path=named_file_path(f"sha256:{ordinal:064x}"),
             merged=False,
         )
-        for ordinal in (1, 2, 3)
-    ]
-    put(storage, [own, *named])
+        entries.append(one)
+    put(storage, entries)
+    return entries
+
+
+def test_entries_of_one_commit_and_the_files_that_they_name(storage: Storage) -> None:
+    own, *named = naming(storage, 1, 5, 6, 7)
+    tap, stream = own.tap, own.stream
     assert list(storage.entries(tap, stream)) == [own, *named]
     with storage.change(tap, stream) as change:
         change.hold(1, 1, [Holder(1, 1, f"{HASH}/merged", True)])
         change.keep(Bookmark(LOG, 1))
     assert [storage.by_id(one.id) for one in named] == named
+
+
+def test_the_latest_of_a_stream_that_names_files_is_one_of_them(storage: Storage) -> None:
+    """A photo of the day before is put: its record, and so its Singer file, begins later."""
+    assert not storage.names_files("tap-a--x", "photos")
+    *own, first, twin, last = naming(storage, 3, -9 * DAY, -8 * DAY, -8 * DAY)
+    tap, stream = first.tap, first.stream
+    assert storage.names_files(tap, stream)
+    assert storage.latest(tap, stream) == last
+    assert storage.latest(tap, stream, since=twin.start) == last
+    assert storage.latest(tap, stream, since=twin.start + 1) is None
+
+    # A commit that names nothing, such as a tombstone, changes nothing.
+    (tombstone,) = entries_in(tap, stream, 1, random.Random(3), first=4)
+    put(storage, [msgspec.structs.replace(tombstone, start=99 * DAY, end=99 * DAY)])
+    assert storage.latest(tap, stream) == last
+    later = upload("u-1", last.start + 1, stream)
+    storage.put_uploads([later])
+    assert storage.latest(tap, stream) == later
+
+    # Where all that named files is lost, Singer files are what there is.
+    with storage.change(tap, stream) as change:
+        change.lose(Lack(tap, stream, 3, 4, "lost", 1))
+        change.keep(Bookmark(LOG, 4))
+    assert not storage.names_files(tap, stream)
+    assert storage.latest(tap, stream) == max(own[:2] + [later], key=age)
 
 
 def test_the_meaning_of_a_query_is_inclusive_at_both_ends() -> None:

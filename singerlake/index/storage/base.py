@@ -116,7 +116,11 @@ class Storage(ABC):
     @abstractmethod
     def latest(self, tap: str, stream: str, since: int | None = None) -> Entry | None:
         """The newest entry of a stream by start, and of several by `create_time`; none that begins
-        before `since`."""
+        before `since`. See `newest`: in a stream that names files it is one of them."""
+
+    @abstractmethod
+    def names_files(self, tap: str, stream: str) -> bool:
+        """Whether records of a stream name files of any kind."""
 
     @abstractmethod
     def by_id(self, id: str) -> Entry | None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from singerlake.errors import ConfigError
 from singerlake.index.entry import Entry, Upload
+from singerlake.index.newest import age
 from singerlake.index.page import PAGE
 from singerlake.index.query import Position, Query, stream_key
 from singerlake.index.storage import scan
@@ -30,6 +31,7 @@ from singerlake.lake.feed.cursor import Cursor
 _READ, _WRITE = statements("read.sql"), statements("write.sql")
 
 _SELECT = f"SELECT {_READ['columns']} FROM {_READ['joined'].format(index='')} AND "
+_NAMED = "entries_named"
 _SUMS = "count(*), coalesce(sum(e.records), 0), sum(e.size), min(e.starts), max(e.ends)"
 _FLOORED = f"(e.starts - ((e.starts % {DAY}) + {DAY}) % {DAY}) / {DAY}"
 _GROUPS = {"day": _FLOORED, "run": "s.tap, coalesce(r.run_id, '')", "stream": "s.tap, s.stream"}
@@ -87,18 +89,23 @@ class RelationalStorage(Storage):
     def latest(self, tap: str, stream: str, since: int | None = None) -> Entry | None:
         low = scan.EARLIEST if since is None else max(scan.EARLIEST, min(since, scan.LATEST))
         with self.read() as connection:
+            named = _names_files(connection, stream_key(tap, stream))
             found = [
                 entry
                 for uploads in (False, True)
                 for entry in _entries(
                     connection,
                     connection.rows(
-                        _SELECT + _READ["latest"],
+                        _latest(connection, named and not uploads),
                         {"scope": stream_key(tap, stream, uploads), "low": low},
                     ),
                 )
             ]
-        return max(found, key=lambda entry: (entry.start, entry.create_time), default=None)
+        return max(found, key=age, default=None)
+
+    def names_files(self, tap: str, stream: str) -> bool:
+        with self.read() as connection:
+            return _names_files(connection, stream_key(tap, stream))
 
     def by_id(self, id: str) -> Entry | None:
         with self.read() as connection:
@@ -235,6 +242,20 @@ def _scanning(connection: Connection, columns: str, one: Scan) -> str:
     """The statement of a scan."""
     table = _READ["joined"].format(index=connection.using(one.index))
     return f"SELECT {columns} FROM {table} AND {one.where}"
+
+
+def _names_files(connection: Connection, key: int) -> bool:
+    sql = _READ["names_files"].format(index=connection.using(_NAMED))
+    return bool(connection.rows(sql, {"scope": key}))
+
+
+def _latest(connection: Connection, named: bool) -> str:
+    """The statement of the newest, of all entries of a stream or of the files that it names."""
+    if not named:
+        return _SELECT + _READ["latest"]
+    # SQLite has to be told: it takes the index of all entries, and would pass every Singer file.
+    where = _READ["latest_named"].format(index=connection.using(_NAMED))
+    return _SELECT + where
 
 
 def _page(connection: Connection, one: Scan, limit: int) -> list[Sequence[Any]]:

@@ -11,6 +11,8 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
+from singerlake.files import latest, put
+from singerlake.index.ingester import follow
 from singerlake.index.v0.metadata import validated
 from singerlake.index.v0.upload import entry_of
 from singerlake.store import open_store
@@ -98,6 +100,22 @@ def test_latest_of_names_however_absurd(ground: Ground, name: str) -> None:
 def test_the_newest_file_itself(ground: Ground) -> None:
     answer = ground.get(f"/v0/archive/latest/{WHAT}/{TAP}/data")
     assert ids_in(answer) == [12, 13]
+
+
+def test_the_newest_file_of_any_kind(ground: Ground, tmp_path: Path) -> None:
+    """Newest by start: of the photos, and not of the Singer files with their records, which begin
+    when the photos were put. `singerlake latest` says the same."""
+    for name, start in (("noon", "2026-03-03T12:00Z"), ("morning", "2026-03-03T08:00Z")):
+        (tmp_path / name).write_bytes(name.encode())
+        put(ground.lake, [tmp_path / name], what="photos", where="camera-1", start=start)
+    follow(ground.storage, ground.lake)
+    found = ground.get("/v0/archive/latest/photos/camera-1").json()
+    same = latest(ground.lake.stream("camera-1", "photos"))
+    assert same is not None
+    assert found["metadata"]["hash"] == f"sha256:{same.sha256}"
+    assert ground.get("/v0/archive/latest/photos/camera-1/data").content == b"noon"
+    answer = ground.get("/v0/archive/latest/photos/camera-1", lookback="1")
+    assert (answer.status_code, answer.json()["code"]) == (404, "NoSuchFile")
 
 
 # Uploads

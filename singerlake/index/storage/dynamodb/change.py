@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from singerlake.index.entry import Entry
+from singerlake.index.newest import age
 from singerlake.index.storage.base import Change, EndedRun, Holder, Lack
 from singerlake.index.storage.dynamodb import place as places
 from singerlake.index.storage.dynamodb.item import (
@@ -58,10 +59,14 @@ class DynamoDBChange(Change):
     def add(self, entries: Sequence[Entry]) -> None:
         key = self._place.key
         self._table.put(item for entry in entries for item in items_of(entry, self._root, key))
-        newest = max(entries, key=lambda entry: entry.start, default=None)
-        if newest is not None:
-            self._table.put_latest(_what_where(self._place), record_of(newest, self._root))
-        self._place = self._place.spanning(list(entries))
+        before, self._place = self._place, self._place.spanning(list(entries))
+        if self._place.named and not before.named:
+            # From now on a Singer file does not count, however late it begins.
+            self._table.drop_latest(_what_where(self._place))
+        own = [entry for entry in entries if entry.ordinal > 0 or not self._place.named]
+        if own:
+            record = record_of(max(own, key=age), self._root)
+            self._table.put_latest(_what_where(self._place), record)
 
     def hold(self, first: int, last: int, holders: Sequence[Holder]) -> None:
         for one in holders:
@@ -78,6 +83,10 @@ class DynamoDBChange(Change):
         first, last = lack.first_sequence, lack.last_sequence
         entries = list(log_entries(self._table, self._place, first, last))
         remove(self._table, iter(entries), self._place, self._root)
+        if any(entry.ordinal for entry in entries):
+            left_over = log_entries(self._table, self._place)
+            named = any(entry.ordinal for entry in left_over)
+            self._place = msgspec.structs.replace(self._place, named=named)
         kept = [piece for one in gaps(self._table, self._place) for piece in _outside(one, lack)]
         partition = gap_partition(self._place.key)
         self._table.put(_gap_item(partition, one) for one in (*kept, lack))

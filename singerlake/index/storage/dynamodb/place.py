@@ -20,6 +20,8 @@ STREAMS, TAPS, FACTS = f"{OWN}streams", f"{OWN}taps", f"{OWN}facts"
 class Place(msgspec.Struct, frozen=True, kw_only=True):
     """A stream, or a tap's runs. `first_day` and `last_day` are those on which files begin.
 
+    `named` says that its records name files of any kind.
+
     `clearing` says that entries are being removed: who finds it so goes on with that.
     """
 
@@ -29,6 +31,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     bookmark: Bookmark | None = None
     first_day: int | None = None
     last_day: int | None = None
+    named: bool = False
     clearing: bool = False
 
     @property
@@ -36,12 +39,13 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
         return stream_key(self.tap, self.stream, self.uploads)
 
     def spanning(self, entries: list[Entry]) -> Place:
-        """The place with the days of these entries too."""
+        """The place with these entries too."""
         days = [day_of(entry.start) for entry in entries]
         days += [day for day in (self.first_day, self.last_day) if day is not None]
         if not days:
             return self
-        return msgspec.structs.replace(self, first_day=min(days), last_day=max(days))
+        named = self.named or any(entry.ordinal > 0 for entry in entries)
+        return msgspec.structs.replace(self, first_day=min(days), last_day=max(days), named=named)
 
 
 def read(table: Table, tap: str, stream: str, uploads: bool = False) -> Place:

@@ -9,6 +9,7 @@ import msgspec
 
 from singerlake.errors import BadLocation, ConfigError
 from singerlake.index.entry import Entry
+from singerlake.index.newest import age, is_singer_file
 from singerlake.index.page import PAGE
 from singerlake.index.query import Position, Query, matches, position
 from singerlake.index.storage.base import Change, EndedRun, Lack, Storage
@@ -133,6 +134,7 @@ class DynamoDBStorage(Storage):
 
     def latest(self, tap: str, stream: str, since: int | None = None) -> Entry | None:
         both = [places.read(self._table, tap, stream, uploads) for uploads in (False, True)]
+        named = both[0].named
         days = [
             one for place in both for one in (place.first_day, place.last_day) if one is not None
         ]
@@ -146,10 +148,14 @@ class DynamoDBStorage(Storage):
                 if day_of(entry.start) == day
                 and entry.tap == tap
                 and (since is None or entry.start >= since)
+                and not (named and is_singer_file(entry))
             ]
             if found:
-                return max(found, key=lambda one: (one.start, one.create_time, one.sequence))
+                return max(found, key=age)
         return None
+
+    def names_files(self, tap: str, stream: str) -> bool:
+        return places.read(self._table, tap, stream).named
 
     def by_id(self, id: str) -> Entry | None:
         if len(id) > LONGEST_ID:

@@ -44,6 +44,10 @@ CREATE TABLE uploads (
     id TEXT PRIMARY KEY, number BIGINT NOT NULL UNIQUE, url TEXT NOT NULL, metadata TEXT NOT NULL
 );
 
+-- name: version_2
+-- The newest of the files that records of a stream name, and whether there are any.
+CREATE INDEX entries_named ON entries (stream, starts) WHERE ordinal > 0;
+
 -- name: is_there
 -- Whether there are tables already.
 SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = current_schema() AND tablename = 'facts'

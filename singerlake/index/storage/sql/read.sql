@@ -49,6 +49,17 @@ e.stream = :scope
 AND e.starts = (SELECT max(starts) FROM entries WHERE stream = :scope AND starts >= :low)
 ORDER BY e.created DESC, e.sequence DESC, e.ordinal DESC LIMIT 1
 
+-- name: latest_named
+-- The same, of the files that its records name.
+e.stream = :scope AND e.ordinal > 0
+AND e.starts = (SELECT max(starts) FROM entries {index}
+WHERE stream = :scope AND ordinal > 0 AND starts >= :low)
+ORDER BY e.created DESC, e.sequence DESC, e.ordinal DESC LIMIT 1
+
+-- name: names_files
+-- Whether records of a stream name files.
+SELECT 1 FROM entries {index} WHERE stream = :scope AND ordinal > 0 LIMIT 1
+
 -- name: by_id
 -- The few entries whose ids have the same first digits.
 e.id_key = :scope
