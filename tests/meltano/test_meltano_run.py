@@ -150,7 +150,7 @@ def test_both_directions_twice(project: Project) -> None:
 
 @pytest.fixture
 def failing_tap(project: Project) -> Iterator[Callable[..., str]]:
-    """Runs a tap that sends the first lines of a load, and exits with 1 or as it is told."""
+    """Runs a tap that sends the first lines of a load, and ends as it is told; see `tap`."""
     lines, script = project.folder / "lines", project.folder / "tap-failing"
     definition = project.folder / "meltano.yml"
     before = definition.read_bytes()
@@ -160,9 +160,9 @@ def failing_tap(project: Project) -> Iterator[Callable[..., str]]:
     whole["plugins"]["extractors"].append(plugin)
     definition.write_text(yaml.safe_dump(whole))
 
-    def run(first: int, count: int, exit_code: int = 1) -> str:
+    def run(first: int, count: int, end: str, exit_code: int = 1) -> str:
         lines.write_text("".join(f"{line}\n" for line in load(first)))
-        command = f"{sys.executable} -S -E {tap.__file__} {lines} {count} exit {exit_code}"
+        command = f"{sys.executable} -S -E {tap.__file__} {lines} {count} {end}"
         script.write_text(f"#!/bin/sh\nexec {command}\n")
         script.chmod(0o755)
         return project.meltano("run", name, "target-singerlake", exit_code=exit_code)
@@ -176,14 +176,30 @@ def failing_tap(project: Project) -> Iterator[Callable[..., str]]:
 def test_a_tap_that_fails(project: Project, failing_tap: Callable[..., str]) -> None:
     """Meltano does not tell the target. So STATE decides, and there is one case that it cannot see:
     the tap fails right after a STATE (docs/decisions/runs.md)."""
-    failing_tap(0, MOMENTS, exit_code=0)
+    failing_tap(0, MOMENTS, "exit 0", exit_code=0)
     whole = list(range(8))
-    failing_tap(100, BETWEEN - 1)
+    failing_tap(100, BETWEEN - 1, "exit 1")
     assert [run.outcome for run in runs_of(project.lake)] == ["complete", "ended"]
     assert [run.records for run in runs_of(project.lake)] == [13, 8]
     assert rows_of(project.lake, "orders") == whole
 
-    failing_tap(200, BETWEEN)
+    failing_tap(200, BETWEEN, "exit 1")
     assert [run.outcome for run in runs_of(project.lake)] == ["complete", "ended", "complete"]
     assert rows_of(project.lake, "orders") == [200 + number for number in whole]
     assert rows_of(project.lake, "hits") == list(range(5))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_tap_that_is_killed(project: Project, failing_tap: Callable[..., str]) -> None:
+    """In the middle, and after its last record, where only the last STATE is missing."""
+    failing_tap(400, MOMENTS, "exit 0", exit_code=0)
+    before = len(runs_of(project.lake))
+    for first, count in ((500, MOMENTS // 2), (600, MOMENTS - 2)):
+        failing_tap(first, count, "kill")
+        assert rows_of(project.lake, "orders") == [400 + number for number in range(8)]
+        assert rows_of(project.lake, "hits") == [400 + number for number in range(5)]
+    killed = runs_of(project.lake)[before:]
+    assert [run.outcome for run in killed] == ["ended", "ended"]
+    assert [run.records for run in killed] == [8, 13]
+    assert check(open_lake(project.lake).store).clean
