@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import index_rebuild
+from benchmarks.http import index_api
 from benchmarks.index_entries import BEGIN, DAY, LAKE, LOG, NAMES, TAPS, YEAR, Shape, run_of
 from benchmarks.index_peers import Columns, DayRows
 from benchmarks.result import Cell, Goal, Result, Table
@@ -54,6 +55,7 @@ def run() -> Result:
         if shape.entries <= MOST_OF_PEERS:
             peers = _peers(storage, shape, folder, times)
         storage.close()
+        over_http = index_api(f"{folder}/index.db", shape.entries)
         rebuilt = _rebuilt(Shape(min(shape.entries, MOST_REBUILT)), folder)
     questions = [
         [kind, question, *_percentiles(taken)]
@@ -74,10 +76,13 @@ def run() -> Result:
     tables = [
         Table(f"A page of 100, {shape.entries:,} entries", columns, questions, text_columns=2),
         Table("Stored", ("storage", "entries", "bytes each", "entries/s"), stored),
+        over_http,
     ]
     notes = [
         f"{TAPS} taps of {NAMES} streams, one year. Times are CPU of the process that asks, and of "
         f"{ASKED} random questions of each kind. Ingest is by changes of {IN_A_CHANGE:,} entries.",
+        "Over HTTP: one connection on 127.0.0.1, one request at a time, answers of 100 entries; CPU "
+        "is that of the server.",
         "A rebuild reads manifests and segments that the format's own functions made.",
     ]
     return Result(tables, goals, notes)
