@@ -81,8 +81,7 @@ def run() -> Result:
     notes = [
         f"{TAPS} taps of {NAMES} streams, one year. Times are CPU of the process that asks, and of "
         f"{ASKED} random questions of each kind. Ingest is by changes of {IN_A_CHANGE:,} entries.",
-        "Over HTTP: one connection on 127.0.0.1, one request at a time, answers of 100 entries; CPU "
-        "is that of the server.",
+        "Over HTTP: one connection on 127.0.0.1, one request at a time; CPU is that of the server.",
         "A rebuild reads manifests and segments that the format's own functions made.",
     ]
     return Result(tables, goals, notes)

@@ -22,6 +22,7 @@ from singerlake.index.entry import micros
 from singerlake.lake import Selection, Snapshot, Stream
 from singerlake.lake.blobs.reference import Marks, Reference, files_in
 from singerlake.lake.feed.event import Committed
+from singerlake.lake.parallel import in_parallel
 from singerlake.store import Store
 
 logger = logging.getLogger(__name__)
@@ -33,9 +34,13 @@ LONGEST_WORK_ID = 256
 """As `singerlake put` takes it; a key of DynamoDB holds a little more."""
 
 
+MOST_FILES, MOST_RECORDS = 256, 10_000
+"""What is read at once, beside a first file of any size: so much is in memory."""
+
+
 @dataclass(frozen=True)
 class _Held:
-    """What one Singer file names, by number of commit: a merged file has those of many."""
+    """What some Singer files name, by number of commit: a merged file has those of many."""
 
     place: tuple[StreamKeys, str]
     first: int
@@ -57,7 +62,8 @@ class LakeFiles:
     """Looks into Singer files whose schema marks a property, and into no other.
 
     A schema version that is new costs a look at the manifest and the catalogue. A Singer file is
-    read once for all the commits that it holds: ask in the order of the log. For one thread.
+    read once for all the commits that it holds, and small ones that follow it in the log are read
+    beside it: ask in the order of the log. For one thread.
     """
 
     def __init__(self, store: Store) -> None:
@@ -116,23 +122,41 @@ def _named(
     snapshot: Snapshot, file: File, schema: Schema, passed_on: type[Exception] | tuple[()] = ()
 ) -> _Held:
     """What a damaged Singer file names, nobody knows: its own entry is there all the same."""
-    numbers = Selection(since=file.lowest_sequence - 1, until=file.sequence)
-    rows = list(snapshot.files(numbers))
+    rows = _stretch(snapshot, file)
     first = min((row.lowest_sequence for row in rows), default=file.lowest_sequence)
     last = max((row.sequence for row in rows), default=file.sequence)
     held = _Held((snapshot.keys, snapshot.log_id), first, last)
-    for row in rows:
+
+    def read(row: File) -> list[tuple[int, NamedFile]]:
         try:
-            references = list(files_in(snapshot, row, schema))
+            found = files_in(snapshot, row, schema)
+            return [(reference.sequence, _named_file(reference)) for reference in found]
         except passed_on:
             raise
         except DamageError as error:
             where = snapshot.keys.under(row.path)
             logger.warning("%s: the files that it names are not indexed: %s", where, error)
-            continue
-        for reference in references:
-            held.files.setdefault(reference.sequence, []).append(_named_file(reference))
+            return []
+
+    for found in in_parallel(read, rows) if len(rows) > 1 else map(read, rows):
+        for sequence, named in found:
+            held.files.setdefault(sequence, []).append(named)
     return held
+
+
+def _stretch(snapshot: Snapshot, file: File) -> list[File]:
+    """The rows that hold the commits of a file today, and of those behind them as many as may be
+    read beside: of the same schema version, and small."""
+    rows: list[File] = []
+    records = 0
+    for row in snapshot.files(Selection(since=file.lowest_sequence - 1)):
+        records += max(row.records, 0)
+        is_beside = row.lowest_sequence > file.sequence
+        is_much = len(rows) == MOST_FILES or records > MOST_RECORDS or row.records < 0
+        if is_beside and (is_much or row.schema_hash != file.schema_hash):
+            break
+        rows.append(row)
+    return rows
 
 
 def _named_file(reference: Reference) -> NamedFile:

@@ -6,9 +6,11 @@ import gzip
 import hashlib
 import json
 import logging
+import threading
+import time
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import httpx
 import pytest
@@ -20,6 +22,7 @@ from singerlake.format.keys import StreamKeys
 from singerlake.http.server import serving
 from singerlake.http.service import Service
 from singerlake.http.settings import Listen
+from singerlake.index import named as named_files
 from singerlake.index.api.app import index_app
 from singerlake.index.api.archive import Archive
 from singerlake.index.check import check_index
@@ -31,9 +34,10 @@ from singerlake.index.query import Query, answer
 from singerlake.index.rebuild import rebuild_index
 from singerlake.index.scan import scan_lake
 from singerlake.index.storage.base import Storage
-from singerlake.lake import Lake, open_lake, rebuild
+from singerlake.lake import Lake, open_lake, open_on, rebuild
 from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
 from singerlake.metrics import Metrics
+from singerlake.store import Counting, Store
 from tests.target.driving import TAP_ID, land, record, schema
 
 KEYS = StreamKeys("camera-1", "photos")
@@ -113,6 +117,43 @@ def test_streams_without_a_mark_are_never_read(lake: Lake, index: Storage) -> No
     for file in lake.stream(TAP, "orders").snapshot().files():
         lake.store.delete(StreamKeys(TAP, "orders").under(file.path))
     assert Ingester(index, lake).poll().entries == 3
+
+
+class Slow(Counting):
+    """Each reading waits for others, as long as they may come: so one after another is seen."""
+
+    def __init__(self, inner: Store) -> None:
+        super().__init__(inner)
+        self.together, self._under_way, self._lock = 0, 0, threading.Lock()
+
+    def open(self, key: str, size: int) -> BinaryIO:
+        with self._lock:
+            self._under_way += 1
+            self.together = max(self.together, self._under_way)
+        time.sleep(0.02)
+        with self._lock:
+            self._under_way -= 1
+        return super().open(key, size)
+
+
+@pytest.mark.parametrize("merged", [False, True])
+def test_small_singer_files_are_read_side_by_side_and_once(
+    lake: Lake, index: Storage, tmp_path: Path, merged: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Thousands of small puts on S3 are thousands of requests, one after another, within the
+    index's transaction otherwise. What is in memory is bounded."""
+    monkeypatch.setattr(named_files, "MOST_FILES", 5)
+    put_each(lake, tmp_path / "files", [f"file {number}" for number in range(12)], "job-7")
+    if merged:
+        vacuum(lake.store, KEYS, VacuumOptions(target_bytes=1_000_000))
+        put_each(lake, tmp_path / "files", ["one", "two"], "job-8")
+    slow = Slow(lake.store)
+    found = list(scan_lake(open_on(slow), Query()))
+    assert [one.sequence for one in named(found)] == list(range(1, 15 if merged else 13))
+    assert slow.counts["open"] == (3 if merged else 12)
+    assert slow.together == (3 if merged else 5)
+    follow(index, lake)
+    assert index.page(Query()) == answer(Query(), found)
 
 
 def require_equal(lake: Lake, index: Storage, tmp_path: Path) -> None:

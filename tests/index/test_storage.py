@@ -309,7 +309,7 @@ def test_the_latest_of_a_stream_that_names_files_is_one_of_them(storage: Storage
         change.lose(Lack(tap, stream, 3, 4, "lost", 1))
         change.keep(Bookmark(LOG, 4))
     assert not storage.names_files(tap, stream)
-    assert storage.latest(tap, stream) == max(own[:2] + [later], key=age)
+    assert storage.latest(tap, stream) == max([*own[:2], later], key=age)
 
 
 def test_the_meaning_of_a_query_is_inclusive_at_both_ends() -> None:
