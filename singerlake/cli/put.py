@@ -52,8 +52,8 @@ def put(
     FILE is a local path, an fsspec URL, or - for what comes in on stdin. The bytes are stored once
     for each stream, whatever the file's name; then one commit names all of them. A file that
     changes meanwhile is an error, and is not in the lake. A second put of the same bytes uploads
-    nothing. ROOT is made where there is no lake yet; it is an option here, for FILE may be any number
-    of paths and URLs.
+    nothing. ROOT is made where there is no lake yet; it is an option here, for FILE may be any
+    number of paths and URLs.
 
     A time is like 2026-11-16T08:00Z, or seconds or milliseconds since 1970, or now.
 
