@@ -35,14 +35,14 @@ def put(root: Path, *names: str, **more: str) -> list[dict[str, Any]]:
 def test_put_look_get_and_forget(root: Path, tmp_path: Path) -> None:
     door, gate = put(root, "door.jpg", "gate.jpg", meta="floor=2", start="2026-11-16")
     assert door["record"]["meta"] == {"floor": "2"}
-    assert told("latest", root, *WHERE)["record"]["name"] == "door.jpg"
-    assert "door.jpg" in said("latest", root, *WHERE)
+    assert told("latest", root, *WHERE)["record"]["name"] == "gate.jpg"  # the last of equals
+    assert "gate.jpg" in said("latest", root, *WHERE)
     out = tmp_path / "out"
     out.mkdir()
     said("get", root, *WHERE, "--id", gate["id"], "--to", out)
     assert (out / "gate.jpg").read_bytes() == b"a gate"
     said("get", root, *WHERE, "--to", out / "named")
-    assert (out / "named").read_bytes() == b"a door"
+    assert (out / "named").read_bytes() == b"a gate"
     assert "to forget: `forget --apply` does it" in said("forget", root, *WHERE, "--id", gate["id"])
     assert len(entries(open_lake(root).stream(*WHERE))) == 2
     said("pin", root, "audit")
