@@ -8,6 +8,7 @@ from singerlake.http.answer import Problem, Receive, Scope
 from singerlake.http.settings import Limits
 
 _GZIP = 16 + zlib.MAX_WBITS
+_MOST_MEMBERS = 100
 _ENCODINGS = {b"": False, b"identity": False, b"gzip": True, b"x-gzip": True}
 
 
@@ -32,9 +33,10 @@ async def read_body(scope: Scope, receive: Receive, limits: Limits) -> bytes:
 
 
 def _unpacked(packed: bytes, most: int) -> bytes:
-    """The content of one gzip member, or of several in a row."""
+    """The content of one gzip member, or of several in a row: few, as each costs a copy of all that
+    comes after it."""
     parts, size = [], 0
-    while True:
+    for _ in range(_MOST_MEMBERS):
         inflater = zlib.decompressobj(_GZIP)
         try:
             parts.append(inflater.decompress(packed, most - size + 1))
@@ -48,3 +50,4 @@ def _unpacked(packed: bytes, most: int) -> bytes:
         packed = inflater.unused_data
         if not packed:
             return b"".join(parts)
+    raise Problem(400, "BadGzip", f"the body has more than {_MOST_MEMBERS} members of gzip")

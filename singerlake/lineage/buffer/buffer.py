@@ -83,6 +83,13 @@ class Buffer:
         """
         self._waiting.add(Request(events, done))
 
+    def put_now(self, events: Sequence[bytes]) -> Outcome | None:
+        """Write events at once, on the thread that asks. None where that has to wait: `submit`.
+
+        For a thread that has nothing under way: its events would overtake those that wait.
+        """
+        return self._writer.write_now(events)
+
     def put(self, events: Sequence[bytes]) -> list[int]:
         """The same, for a thread that waits. Raises `Unavailable` and `BusyError`."""
         ended, outcomes = threading.Event(), list[Outcome]()

@@ -16,12 +16,15 @@ from singerlake.lineage.buffer.disk.event import Row, pack
 from singerlake.lineage.buffer.disk.layout import bytes_of
 from singerlake.lineage.buffer.limits import HOUR
 from singerlake.lineage.buffer.shelf import Shelf
-from singerlake.lineage.buffer.waiting import Request, Waiting
+from singerlake.lineage.buffer.waiting import Outcome, Waiting
 
 logger = logging.getLogger(__name__)
 
 LOOK_EVERY = 64
 """Groups between two looks at the size of the partition and at the room on the disk."""
+
+QUICK_SECONDS = 0.01
+"""Where a commit takes longer, whoever asks for one must not wait for it on its own thread."""
 
 
 class Writer:
@@ -31,6 +34,8 @@ class Writer:
         self._connection: sqlite3.Connection | None = None
         self._began = shelf.runtime.monotonic()
         self._since_look = 0
+        self._seconds = 0.0
+        self._closed = False
         if shelf.newest is not None and shelf.newest.last == shelf.last:
             self._connection = self._opened(shelf.newest)
         self._thread = shelf.runtime.start(self._run, "singerlake-lineage-writer")
@@ -38,25 +43,40 @@ class Writer:
     def _run(self) -> None:
         while group := self._waiting.take():
             events = [event for request in group for event in request.events]
-            try:
-                with self._turn:
-                    first = self._write(events)
-            except (SingerlakeError, sqlite3.Error, OSError) as error:
-                self._refuse(group, error)
-                continue
-            except Exception as error:  # a writer that ends in silence would hold all requests
-                logger.exception("the writer failed, and goes on")
-                self._refuse(group, error)
-                continue
-            self._shelf.announce()
+            with self._turn:
+                outcome = self._outcome(events)
             for request in group:
-                request.done(list(range(first, first + len(request.events))))
-                first += len(request.events)
+                if isinstance(outcome, Exception):
+                    request.done(outcome)
+                else:
+                    ours, outcome = outcome[: len(request.events)], outcome[len(request.events) :]
+                    request.done(ours)
 
-    def _refuse(self, group: Sequence[Request], error: Exception) -> None:
-        logger.error("%d requests were refused: %s", len(group), error)
-        for request in group:
-            request.done(Unavailable(f"the event cannot be kept: {error}; send it again later"))
+    def write_now(self, events: Sequence[bytes]) -> Outcome | None:
+        """On the thread that asks, which saves two changes of threads; None where another thread
+        writes, or the disk is slow."""
+        if self._seconds > QUICK_SECONDS or not self._turn.acquire(blocking=False):
+            return None
+        try:
+            return None if self._closed else self._outcome(events)
+        finally:
+            self._turn.release()
+
+    def _outcome(self, events: Sequence[bytes]) -> Outcome:
+        """For the thread whose turn it is."""
+        began = self._shelf.runtime.monotonic()
+        try:
+            first = self._write(events)
+        except (SingerlakeError, sqlite3.Error, OSError) as error:
+            logger.error("%d events were refused: %s", len(events), error)
+            return _refusal(error)
+        except Exception as error:  # a writer that ends in silence would hold all requests
+            logger.exception("the writer failed, and goes on")
+            return _refusal(error)
+        finally:
+            self._seconds = self._shelf.runtime.monotonic() - began
+        self._shelf.announce()
+        return list(range(first, first + len(events)))
 
     def _write(self, events: Sequence[bytes]) -> int:
         """The number of the first. Raises what says why nothing was written."""
@@ -143,4 +163,9 @@ class Writer:
         self._waiting.close()
         self._thread.join()
         with self._turn:
+            self._closed = True
             self._close()
+
+
+def _refusal(error: Exception) -> Unavailable:
+    return Unavailable(f"the event cannot be kept: {error}; send it again later")

@@ -20,7 +20,9 @@ logger = logging.getLogger(__name__)
 
 RETRY_AFTER = (b"retry-after", b"5")
 
-Reply = asyncio.Future[None]
+Reply = asyncio.Future[Outcome]
+
+_NOT_KEPT = "the event cannot be kept now: send it again later"
 
 
 class Intake:
@@ -31,6 +33,7 @@ class Intake:
     ) -> None:
         self._buffer, self._validator = buffer, validator
         self._failed, self._meters = failed, meters
+        self._arriving = self._waiting = 0
         self._settled: deque[tuple[Reply, Outcome]] = deque()
         self.unavailable = ""
         """Why the last write failed, until a write succeeds."""
@@ -51,7 +54,27 @@ class Intake:
         return found
 
     async def keep(self, events: Sequence[bytes]) -> None:
-        """Returns once they are safe on the disk. Raises `Problem` 503 where they cannot be."""
+        """Returns once they are safe on the disk. Raises `Problem` 503 where they cannot be.
+
+        Who comes alone is written for at once: to wake the writer, and to be woken by it, takes as
+        long as the disk does. All others share a commit.
+        """
+        self._arriving += 1
+        try:
+            await asyncio.sleep(0)  # whoever comes at the same moment is counted, too
+            is_alone = self._arriving == 1 and not self._waiting
+        finally:
+            self._arriving -= 1
+        outcome = self._buffer.put_now(events) if is_alone else None
+        if outcome is None:
+            outcome = await self._shared(events)
+        else:
+            self._note(outcome)
+        if isinstance(outcome, Exception):
+            raise HttpProblem(503, "Unavailable", _NOT_KEPT, [RETRY_AFTER])
+        self._meters.written.inc(len(events))
+
+    async def _shared(self, events: Sequence[bytes]) -> Outcome:
         loop = asyncio.get_running_loop()
         reply: Reply = loop.create_future()
 
@@ -69,27 +92,23 @@ class Intake:
         except BusyError as error:
             self._meters.refused.inc(len(events))
             raise HttpProblem(503, "Busy", str(error), [RETRY_AFTER]) from None
-        await reply
-        self._meters.written.inc(len(events))
+        # Until they are written, whether or not somebody waits for the answer: none overtakes them.
+        self._waiting += 1
+        return await reply
 
     def _settle(self) -> None:
         while self._settled:
             reply, outcome = self._settled[0]
-            if isinstance(outcome, Exception):
-                self.unavailable = str(outcome)
-                self._meters.refused.inc()
-                if not reply.done():
-                    reply.set_exception(
-                        HttpProblem(
-                            503,
-                            "Unavailable",
-                            "the event cannot be kept now: send it again later",
-                            [RETRY_AFTER],
-                        )
-                    )
-            else:
-                self.unavailable = ""
-                if not reply.done():
-                    reply.set_result(None)
+            self._waiting -= 1
+            self._note(outcome)
+            if not reply.done():
+                reply.set_result(outcome)
             # Taken last: while it is here, the writer's thread need not wake the loop again.
             self._settled.popleft()
+
+    def _note(self, outcome: Outcome) -> None:
+        if isinstance(outcome, Exception):
+            self.unavailable = str(outcome)
+            self._meters.refused.inc()
+        else:
+            self.unavailable = ""

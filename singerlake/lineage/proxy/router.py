@@ -20,11 +20,13 @@ from singerlake.http.answer import (
 from singerlake.http.body import read_body
 from singerlake.http.settings import Limits
 from singerlake.lineage.proxy.intake import Intake
+from singerlake.lineage.schema.nesting import values_at_most
 from singerlake.lineage.schema.problem import as_json
 
 ONE = "/api/v1/lineage"
 BATCH = "/api/v1/lineage/batch"
 MOST_EVENTS = 1000
+MOST_VALUES = 2_000_000
 TURN = 20
 
 _batch = msgspec.json.Decoder(list[msgspec.Raw])
@@ -64,15 +66,17 @@ class Router:
 
     async def _several(self, body: bytes, send: Send) -> None:
         """Good events of a batch are kept whatever the others are, all in one transaction."""
+        if values_at_most(body) > MOST_VALUES:
+            raise Problem(413, "TooLarge", f"a batch may have {MOST_VALUES:,} values: divide it")
         try:
-            events = [bytes(raw) for raw in _batch.decode(body)]
+            events = _batch.decode(body)
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
             raise Problem(400, "BadBatch", f"expected a JSON array of events: {error}") from None
         if len(events) > MOST_EVENTS:
             raise Problem(413, "TooLarge", f"a batch may have {MOST_EVENTS} events")
         good: list[bytes] = []
         failed: list[dict[str, Any]] = []
-        for index, event in enumerate(events):
+        for index, event in enumerate(map(bytes, events)):
             if index % TURN == TURN - 1:
                 await asyncio.sleep(0)  # others have a turn
             problems = self._intake.problems(event)

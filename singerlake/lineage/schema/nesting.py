@@ -1,4 +1,4 @@
-"""How deep a JSON text is nested, before anything recursive touches it."""
+"""How large and how deep a JSON text is, before anything costly or recursive touches it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,15 @@ from typing import Any
 MOST = 100
 """The validator is written in a language whose stack does not grow."""
 
+MOST_VALUES = 500_000
+"""A value takes a hundred bytes of memory, and may be two bytes of a text."""
+
 _OTHERS = bytes(set(range(256)) - set(b'[]{}"'))
+
+
+def values_at_most(text: bytes) -> int:
+    """There are no more values than this in a text: what is in its strings counts, too."""
+    return 1 + text.count(b",") + text.count(b"{") + text.count(b"[")
 
 
 def is_too_deep(text: bytes) -> bool | None:

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from jsonschema_rs import ValidationError
 
 MOST = 20
+LONGEST = 100
+"""Characters of a name; a longer one is shown in part."""
+
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _KINDS = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array"}
 _KINDS |= {dict: "object", type(None): "null"}
@@ -55,10 +58,10 @@ def path_of(parts: Iterable[str | int]) -> str:
     for part in parts:
         if isinstance(part, int):
             path += f"[{part}]"
-        elif _PLAIN_NAME.fullmatch(part):
+        elif len(part) <= LONGEST and _PLAIN_NAME.fullmatch(part):
             path += f".{part}" if path else part
         else:
-            path += f"[{json.dumps(part[:100])}]"
+            path += f"[{json.dumps(part[:LONGEST])}]"
     return path
 
 

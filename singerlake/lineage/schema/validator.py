@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from itertools import islice
 from typing import Any, NoReturn
 
 import jsonschema_rs
@@ -23,6 +24,9 @@ from singerlake.lineage.schema.problem import MASK, MOST, Problem, problem_of
 Path = tuple[str | int, ...]
 Place = tuple[Group, Path, Any]
 """A group of facets, where it stands in the event, and the facets."""
+
+LARGE = 5_000
+"""Values of an event; one of three hundred columns has about a thousand."""
 
 _decode = msgspec.json.Decoder().decode
 
@@ -45,7 +49,13 @@ class Validator:
         )
 
     def parse(self, text: bytes) -> tuple[Any, list[Problem]]:
-        """The event in a JSON text, and what is wrong with it."""
+        """The event in a JSON text, and what is wrong with it: of a large one only the first
+        problem, as its errors may take more time and memory than anybody should get."""
+        values = nesting.values_at_most(text)
+        if values > nesting.MOST_VALUES:
+            return None, [
+                Problem("", f"expected at most {nesting.MOST_VALUES:,} values, found more")
+            ]
         deep = nesting.is_too_deep(text)
         try:
             event = _decode(text)
@@ -53,23 +63,23 @@ class Validator:
             return None, [_too_deep()]
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             return None, [Problem("", f"expected JSON in UTF-8, found other bytes: {error}")]
-        return event, self.problems(event, deep)
+        return event, self.problems(event, deep, MOST if values <= LARGE else 1)
 
-    def problems(self, event: Any, deep: bool | None = None) -> list[Problem]:
+    def problems(self, event: Any, deep: bool | None = None, most: int = MOST) -> list[Problem]:
         """Nothing for a valid event."""
         if not isinstance(event, dict):
             return [Problem("", "expected an object, found something else")]
         if deep is None and nesting.is_value_too_deep(event):
             return [_too_deep()]
-        kind, found = self._core_verdict(event)
+        kind, found = self._core_verdict(event, most)
         if found:
             return found
         for group, path, facets in _places(event, kind):
-            if group in self._groups:
-                found += self._facet_problems(group, path, facets)
-        return found[:MOST]
+            if group in self._groups and len(found) < most:
+                found += self._facet_problems(group, path, facets, most)
+        return found[:most]
 
-    def _core_verdict(self, event: dict[str, Any]) -> tuple[str, list[Problem]]:
+    def _core_verdict(self, event: dict[str, Any], most: int) -> tuple[str, list[Problem]]:
         """By the kind of event that the keys say; the spec's own rule is exactly one of three."""
         kinds = kinds_of(event)
         fits = [kind for kind in kinds if self._events[kind].is_valid(event)]
@@ -78,16 +88,20 @@ class Validator:
         if fits:
             both = "expected a dataset event or a job event, found both in one"
             return "", [Problem("", both)]
-        return "", _listed(self._events[kinds[0]].iter_errors(event))
+        return "", _listed(self._events[kinds[0]], event, (), most)
 
-    def _facet_problems(self, group: Group, path: Path, facets: dict[str, Any]) -> list[Problem]:
+    def _facet_problems(
+        self, group: Group, path: Path, facets: dict[str, Any], most: int
+    ) -> list[Problem]:
         found: list[Problem] = []
         for key, facet in facets.items():
             if facet.get("_deleted") is True and group in DELETABLE:
                 continue
             validator = self._chosen(group, key, facet["_schemaURL"])
             if validator is not None and not validator.is_valid(facet):
-                found += _listed(validator.iter_errors(facet), (*path, key))
+                found += _listed(validator, facet, (*path, key), most)
+                if len(found) >= most:
+                    break
         return found
 
     def _chosen(self, group: Group, key: str, address: str) -> Any:
@@ -139,13 +153,14 @@ def _event(name: str) -> Schema:
     return {"$schema": core.DRAFT, "$ref": f"{core.ADDRESS}#/$defs/{name}"}
 
 
-def _listed(errors: Any, above: Path = ()) -> list[Problem]:
-    found: list[Problem] = []
-    for error in errors:
-        found.append(problem_of(error, above))
-        if len(found) == MOST:
-            break
-    return found
+def _listed(validator: Any, value: Any, above: Path, most: int) -> list[Problem]:
+    if most > 1:  # makes all errors before it gives the first
+        return [problem_of(error, above) for error in islice(validator.iter_errors(value), most)]
+    try:
+        validator.validate(value)
+    except jsonschema_rs.ValidationError as error:
+        return [problem_of(error, above)]
+    return []
 
 
 def _too_deep() -> Problem:

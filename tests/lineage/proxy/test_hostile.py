@@ -19,6 +19,7 @@ from tests.lineage.process import Process
 from tests.lineage.samples import numbered, run_event
 
 MOST_BYTES = 250_000_000
+BATCH = "/api/v1/lineage/batch"
 KEY, TOKEN, PASSWORD = "k3y-of-the-backend", "t0ken-of-senders", "passw0rd-in-the-address"
 
 
@@ -74,7 +75,7 @@ def test_hostile_events_are_refused_with_a_reason(name: str, proxy: Process) -> 
     status, body = proxy.post(HOSTILE[name])
     assert status == 400
     assert json.loads(body)["code"] == "InvalidEvent"
-    status, body = proxy.post(HOSTILE[name], "/api/v1/lineage/batch")
+    status, body = proxy.post(HOSTILE[name], BATCH)
     assert status in (400, 413) or json.loads(body)["summary"]["successful"] == 0
     assert proxy.post(numbered(0, 1))[0] == 200
     assert memory(proxy) < MOST_BYTES
@@ -87,6 +88,21 @@ def test_large_bodies_and_gzip_bombs_are_bounded(proxy: Process) -> None:
     assert proxy.post(bomb, **{"Content-Encoding": "gzip"})[0] == 413
     assert proxy.post(b"no gzip", **{"Content-Encoding": "gzip"})[0] == 400
     assert proxy.post(TEXT, **{"Content-Encoding": "br"})[0] == 415
+    assert memory(proxy) < MOST_BYTES
+
+
+@pytest.mark.slow
+def test_small_bodies_that_are_costly_when_unpacked_are_refused(proxy: Process) -> None:
+    lists = gzip.compress(b'{"run":[' + b"[]," * 10_000_000 + b"1]}", 1)
+    batch = gzip.compress(b"[" + b"1," * 15_000_000 + b"1]", 1)
+    assert proxy.post(lists, **{"Content-Encoding": "gzip"})[0] == 400
+    assert proxy.post(batch, BATCH, **{"Content-Encoding": "gzip"})[0] == 413
+    members = gzip.compress(b"", mtime=0) * 400_000
+    assert proxy.post(members, **{"Content-Encoding": "gzip"})[0] == 400
+    facets = ",".join(f'"{number}":{{}}' for number in range(200_000)).encode()
+    event = TEXT.replace(b'"facets": {}', b'"facets": {' + facets + b"}", 1)
+    assert proxy.post(event)[0] == 400
+    assert proxy.post(numbered(0, 3))[0] == 200
     assert memory(proxy) < MOST_BYTES
 
 

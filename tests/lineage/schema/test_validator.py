@@ -213,6 +213,41 @@ def test_no_value_of_an_event_is_quoted(validator: Validator) -> None:
         assert secret not in " ".join(map(str, problems))
 
 
+def with_values(count: int) -> bytes:
+    """A valid event with so many values in a facet that nobody knows."""
+    values = {"_producer": PRODUCER, "_schemaURL": "https://a.example/b", "values": "HERE"}
+    text = json.dumps(run_event(run={"runId": UUID, "facets": {"mine": values}})).encode()
+    return text.replace(b'"HERE"', b"[" + b",".join([b"[]"] * (count // 2)) + b"]")
+
+
+def test_an_event_of_very_many_values_is_refused_before_it_is_parsed(validator: Validator) -> None:
+    """33 KB of gzip could be eleven million lists: a gigabyte of memory."""
+    assert validator.parse(with_values(nesting.MOST_VALUES - 1000))[1] == []
+    event, problems = validator.parse(with_values(nesting.MOST_VALUES + 1000))
+    assert event is None
+    assert "at most 500,000 values" in problems[0].message
+
+
+def test_of_a_large_event_only_the_first_problem_is_looked_for(validator: Validator) -> None:
+    """All of them are made before the first is given: 5 KB and 50 microseconds each."""
+    few = run_event(run={"runId": UUID, "facets": {str(n): {} for n in range(50)}})
+    assert len(validator.parse(json.dumps(few).encode())[1]) == 20
+    many = run_event(run={"runId": UUID, "facets": {str(n): {} for n in range(5_000)}})
+    (problem,) = validator.parse(json.dumps(many).encode())[1]
+    assert problem.path.startswith("run.facets[0]._")
+    wrong = {f"parent{n}": facet("ParentRunFacet", "1-1-0") for n in range(3_000)}
+    several = run_event(run={"runId": UUID, "facets": wrong | {"parent": wrong["parent0"]}})
+    (problem,) = validator.parse(json.dumps(several).encode())[1]
+    assert problem.path.startswith("run.facets.parent.")
+
+
+def test_a_name_without_end_is_shown_in_part(validator: Validator) -> None:
+    event = run_event(run={"runId": UUID, "facets": {"k" * 1_000_000: {}}})
+    problems = validator.parse(json.dumps(event).encode())[1]
+    assert problems
+    assert all(len(str(problem)) < 1000 for problem in problems)
+
+
 def test_official_files_in_a_folder_are_used_instead(tmp_path: Path) -> None:
     """In the form of the spec's own files, with two versions of a facet and one in two groups."""
 
