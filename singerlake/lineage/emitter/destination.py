@@ -66,7 +66,7 @@ def find(setting: str = "", environment: Mapping[str, str] | None = None) -> Des
 
 def _of_url(url: str, environment: Mapping[str, str]) -> Destination:
     endpoint = environment.get("OPENLINEAGE_ENDPOINT") or ENDPOINT
-    key = environment.get("OPENLINEAGE_API_KEY", "")
+    key = environment.get("OPENLINEAGE_API_KEY", "").strip()
     return Destination(_joined(url, endpoint), api_key=key)
 
 
@@ -121,7 +121,7 @@ def _of_transport(path: str, transport: Mapping[str, Any]) -> Destination | None
     headers = transport.get("custom_headers")
     return Destination(
         _joined(transport["url"], str(transport.get("endpoint") or ENDPOINT)),
-        api_key=str(key),
+        api_key=str(key).strip(),
         headers={str(k): str(v) for k, v in headers.items()} if isinstance(headers, dict) else {},
         seconds=_seconds(path, transport.get("timeout", SECONDS)),
         ca=_certificates(path, transport.get("verify", True)),

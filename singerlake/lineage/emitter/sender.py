@@ -51,16 +51,24 @@ def _over_http(destination: Destination) -> Sender:
 
 def _to_file(destination: Destination) -> Sender:
     path = Path(destination.file)
+    is_torn = False
 
     def send(event: bytes) -> None:
+        nonlocal is_torn
+        # A line that was cut off stays a line of its own.
+        line = b"\n" + event + b"\n" if is_torn else event + b"\n"
         try:
             # One write each, at the end: several processes may share the file.
             descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
             try:
-                os.write(descriptor, event + b"\n")
+                written = os.write(descriptor, line)
             finally:
                 os.close(descriptor)
         except OSError as error:
             raise NoAnswer(f"{path} cannot be written: {error.strerror}") from None
+        if written < len(line):
+            is_torn = is_torn or written > 0
+            raise NoAnswer(f"{path} cannot be written: there is room for a part of an event")
+        is_torn = False
 
     return send

@@ -164,10 +164,12 @@ class Consumer:
                 for event in events:
                     while not lanes.add(lane_of(event.event), event, SAVE_SECONDS):
                         self._settle(lanes)
+                        lanes.require_sound()
                         if self._stopping.is_set():
                             return
                     at = event.sequence
                 self._settle(lanes)
+                lanes.require_sound()
                 if not events and lanes.is_idle:
                     self._rest(at, courier)
                 elif not events:
@@ -180,14 +182,17 @@ class Consumer:
             reader.close()
 
     def _work(self, lanes: Lanes) -> None:
-        courier = self._courier()
-        while (taken := lanes.take()) is not None:
-            lane, event = taken
-            for step in courier.deliver([event]):
-                if not step.is_pause:
-                    lanes.done(lane, step)
-            if self._stopping.is_set():
-                return
+        try:
+            courier = self._courier()
+            while (taken := lanes.take()) is not None:
+                lane, event = taken
+                for step in courier.deliver([event]):
+                    if not step.is_pause:
+                        lanes.done(lane, step)
+                if self._stopping.is_set():
+                    return
+        except Exception as error:
+            lanes.fail(error)
 
     def _settle(self, lanes: Lanes) -> None:
         while (settled := lanes.settled()) is not None:

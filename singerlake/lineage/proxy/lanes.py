@@ -23,6 +23,7 @@ class Lanes:
         self._ready: deque[str] = deque()
         self._open: dict[int, Step | None] = {}
         self._closed = False
+        self._failure: Exception | None = None
 
     def add(self, lane: str, event: Stored, seconds: float) -> bool:
         """False where the window stayed full for so long."""
@@ -61,6 +62,17 @@ class Lanes:
             else:
                 del self._waiting[lane]
             self._changed.notify_all()
+
+    def fail(self, error: Exception) -> None:
+        """A worker cannot go on: its lane, and all that comes after its event, would wait."""
+        with self._changed:
+            self._failure = error
+            self._changed.notify_all()
+
+    def require_sound(self) -> None:
+        """Raises what a worker failed with."""
+        if self._failure is not None:
+            raise self._failure
 
     def settled(self) -> Done | None:
         """What is done since the last call, as far as everything before it is done too.

@@ -36,6 +36,17 @@ def test_variables() -> None:
     assert found.url == "http://other/x/y"
 
 
+def test_a_key_from_a_file_may_end_with_a_line_end(tmp_path: Path) -> None:
+    """A header cannot: no event would ever go out."""
+    found = find("http://x", {"OPENLINEAGE_API_KEY": f"{KEY}\n"})
+    assert found is not None
+    assert found.api_key == KEY
+    text = f'transport: {{type: http, url: "http://x", auth: {{apiKey: "{KEY}\\n"}}}}'
+    found = find(written(tmp_path, text))
+    assert found is not None
+    assert found.api_key == KEY
+
+
 def test_the_lake_alone() -> None:
     assert find("lake", {}) == Destination()
 

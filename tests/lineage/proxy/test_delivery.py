@@ -248,10 +248,10 @@ def test_what_is_dropped_behind_an_event_on_its_way_stays_counted(
 class Fails:
     """A transport with a fault of its own."""
 
-    name, batch, lanes = "fails", 1, 1
+    name, batch = "fails", 1
 
-    def __init__(self) -> None:
-        self.calls = 0
+    def __init__(self, lanes: int) -> None:
+        self.lanes, self.calls = lanes, 0
 
     def send(self, events: object) -> Answer:
         self.calls += 1
@@ -263,10 +263,16 @@ class Fails:
         """Nothing is open."""
 
 
+@pytest.mark.parametrize(("order", "lanes"), [("global", 1), ("run", 2)])
 def test_a_fault_of_a_transport_does_not_end_its_consumer(
-    tmp_path: Path, validator: Validator, monkeypatch: pytest.MonkeyPatch
+    order: Order,
+    lanes: int,
+    tmp_path: Path,
+    validator: Validator,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Nor a lane of it: what comes after the event would wait for ever."""
     monkeypatch.setattr("singerlake.lineage.proxy.consumer.PAUSE_SECONDS", 0.01)
-    with running(tmp_path, validator, Fails()) as one:
+    with running(tmp_path, validator, Fails(lanes), order=order) as one:
         one.post(GOOD)
         wait_until_sent(one, 1)
