@@ -4,7 +4,8 @@ from __future__ import annotations
 
 INTERRUPTED = 130
 PIPE_CLOSED = 141
-"""As shells have it for what SIGINT and SIGPIPE ended."""
+TERMINATED = 143
+"""As shells have it for what SIGINT, SIGPIPE and SIGTERM ended."""
 
 EXIT_CODES = {
     0: "all is well",
@@ -15,6 +16,7 @@ EXIT_CODES = {
     5: "the store, Spark or another service does not answer",
     70: "a fault of singerlake itself, with a traceback to report",
     INTERRUPTED: "interrupted by Ctrl-C",
+    TERMINATED: "ended by SIGTERM, with lineage on: a run that it ended is reported as aborted",
     PIPE_CLOSED: "whoever read the output went away, as `head` does",
 }
 

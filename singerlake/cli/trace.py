@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from types import FrameType
+from typing import Any, NoReturn
 
+from singerlake.cli.exit_codes import TERMINATED
 from singerlake.cli.extra import extra_module
 from singerlake.lake import Lake
 
@@ -42,8 +46,29 @@ def tracing(lake: Lake, is_wanted: bool = True) -> Iterator[Trace]:
         return
     module = extra_module("lineage.trace.command", "lineage", PACKAGES)
     trace = module.open_trace(lake, os.environ.get(SETTING, ""))
-    try:
-        yield Trace(trace)
-    finally:
-        if trace is not None:
+    if trace is None:
+        yield Trace()
+        return
+    with _terminated_in_order():
+        try:
+            yield Trace(trace)
+        finally:
             trace.close()
+
+
+@contextmanager
+def _terminated_in_order() -> Iterator[None]:
+    """SIGTERM unwinds what is at work, as Ctrl-C does: a run that it ends has to be aborted."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    former = signal.signal(signal.SIGTERM, _end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, former)
+
+
+def _end(number: int, frame: FrameType | None) -> NoReturn:
+    signal.signal(number, signal.SIG_DFL)  # a second one ends the process at once
+    raise SystemExit(TERMINATED)

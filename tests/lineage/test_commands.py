@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -83,6 +86,38 @@ def test_ctrl_c_aborts_a_run(work: str, root: Path, tmp_path: Path) -> None:
     events = [json.loads(line) for line in sent.read_text().splitlines()]
     assert [one["eventType"] for one in events] == ["START", "ABORT"]
     assert "errorMessage" not in events[-1]["run"]["facets"]
+
+
+PROJECTS = """
+import sys, time
+from singerlake.cli.trace import tracing
+from singerlake.lake import open_lake
+from singerlake.projection.document import Settings
+from singerlake.store import open_store
+root, out, tap, stream = sys.argv[1:]
+settings = Settings(format="parquet", mode="current")
+with tracing(open_lake(root)) as trace:
+    with trace.around("project", open_store(out), tap, stream, settings):
+        print("begun", flush=True)
+        time.sleep(600)
+"""
+
+
+def test_sigterm_aborts_a_run(root: Path, tmp_path: Path) -> None:
+    """As schedulers end what takes too long."""
+    with receiving() as receiver:
+        process = subprocess.Popen(
+            [sys.executable, "-c", PROJECTS, str(root), str(tmp_path), TAP_ID, STREAM],
+            stdout=subprocess.PIPE,
+            env={**os.environ, "SINGERLAKE_LINEAGE": receiver.url},
+        )
+        with process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"begun\n"
+            process.terminate()
+            assert process.wait(PATIENCE) == 143
+        job = f"{TAP_ID}.project.{STREAM}"
+        assert steps(receiver.events) == [(job, "START"), (job, "ABORT")]
 
 
 def test_a_check_says_what_it_found_in_each_stream(root: Path) -> None:
