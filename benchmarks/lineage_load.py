@@ -64,19 +64,30 @@ class Measured:
 
 
 def measure(url: str, pid: int, body: bytes, clients: int, events: int) -> Measured:
+    head = (
+        f"POST /api/v1/lineage HTTP/1.1\r\nHost: {urlsplit(url).netloc}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    return _measured(url, pid, head.encode() + body, clients, events)
+
+
+def round_trips(url: str, pid: int, count: int) -> Measured:
+    """Requests of one client for which nothing is done."""
+    head = f"HEAD /healthz HTTP/1.1\r\nHost: {urlsplit(url).netloc}\r\n\r\n"
+    return _measured(url, pid, head.encode(), 1, count)
+
+
+def _measured(url: str, pid: int, request: bytes, clients: int, count: int) -> Measured:
     before, began = processor_seconds(pid), time.perf_counter()
-    latencies = asyncio.run(_send(url, body, clients, events))
+    latencies = asyncio.run(_send(url, request, clients, count))
     seconds = time.perf_counter() - began
     return Measured(latencies, seconds, processor_seconds(pid) - before, memory_bytes(pid))
 
 
-async def _send(url: str, body: bytes, clients: int, events: int) -> list[float]:
+async def _send(url: str, request: bytes, clients: int, count: int) -> list[float]:
     address = urlsplit(url)
-    head = (
-        f"POST /api/v1/lineage HTTP/1.1\r\nHost: {address.netloc}\r\n"
-        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-    )
-    request, latencies, left = head.encode() + body, [], iter(range(events))
+    latencies: list[float] = []
+    left = iter(range(count))
 
     async def client() -> None:
         reader, writer = await asyncio.open_connection(address.hostname, address.port)
