@@ -175,9 +175,9 @@ _NOTES = [
     "many events as there are clients. The buffer deflates events, and SQLite writes its log over "
     "itself, which syncs faster than a file that grows: so it may be more than 1.",
     "*A round trip without work* is `HEAD /healthz` by the same client. One that comes alone waits "
-    "for such a round trip, for the sync, and for about a tenth of a millisecond in which its event "
-    "is validated, deflated and given to SQLite. So on a disk that syncs faster than two round trips "
-    "the p50 of one client cannot be 1.5 syncs, however the buffer is made.",
+    "for such a round trip, for the sync, and for about a tenth of a millisecond, in which its "
+    "event is validated, deflated and given to SQLite. So on a disk that syncs faster than two "
+    "round trips the p50 of one client cannot be 1.5 syncs, however the buffer is made.",
     "CPU is that of the proxy's process on all threads; the load comes from another one. "
     f"{os.cpu_count()} cores.",
 ]
