@@ -19,13 +19,21 @@ from typing import Any
 import pytest
 
 from singerlake.lake import open_lake
+from singerlake.lineage.emitter import emitter
 from tests.cli.lake import said
+from tests.lineage.receiver import receiving
 from tests.lineage.test_emit import landed
 from tests.plugins.postgres import USER, Postgres, run_postgres
 from tests.servers import HOST
+from tests.tap.replay import replay
+from tests.target import driving
 from tests.target.driving import TAP_ID
+from tests.target.test_lineage import PATIENT
+from tests.zygote import PATIENCE
 
 PACKAGES = ("data-rentgen[consumer,server,postgres]==0.7.2",)
+TAP = "tap-shop--sample"
+SHOP = Path(__file__).parents[2] / "singerlake" / "cli" / "shop.singer"
 SUCCEEDED = 1
 SCRIPT = Path(__file__).with_name("rentgen.py")
 
@@ -96,26 +104,46 @@ def sent(server: Postgres, events: list[dict[str, Any]], folder: Path) -> dict[s
     return graph
 
 
+def demo(root: Path) -> list[dict[str, Any]]:
+    """The lake of sample/demo.sh, landed and replayed; and another tap in it, with many commits."""
+    with receiving() as receiver:
+        settings = {"tap_id": TAP, "lineage": receiver.url}
+        outcome = driving.run(SHOP.read_bytes(), root, patch=PATIENT, **settings)
+        assert outcome.code == 0, outcome.log
+        replay({"lake_root": str(root), **settings})
+        events = [*receiver.events]
+    return [*events, *landed(root)]
+
+
 @pytest.mark.slow
-def test_its_graph_is_what_the_manifests_say(postgres: Postgres, tmp_path: Path) -> None:
+def test_its_graph_of_the_demo_lake_is_what_the_manifests_say(
+    postgres: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(emitter, "AT_THE_END", PATIENCE)
     root = tmp_path / "lake"
-    events = landed(root)
+    events = demo(root)
     first = sent(postgres, events, tmp_path)
-    lake = open_lake(root)
+    streams = [one for tap in open_lake(root).taps() for one in tap.streams()]
+    places = {(one.tap_id, one.name): f"{root}/raw/{one.tap_id}/{one.name}" for one in streams}
     commits = {
-        (f"{TAP_ID}.land.{stream.name}", f"{root}/raw/{TAP_ID}/{stream.name}"): sum(
-            1 for _ in stream.snapshot().files()
+        (f"{one.tap_id}.land.{one.name}", places[one.tap_id, one.name]): len(
+            {file.committed for file in one.snapshot().files()}
         )
-        for stream in lake.tap(TAP_ID).streams()
+        for one in streams
     }
-    outputs = [edge for edge in first["edges"] if edge["side"] == "output"]
-    found: dict[tuple[str, str], set[str]] = {}
-    for edge in outputs:
-        if edge["job"] != f"{TAP_ID}.land":
-            found.setdefault((edge["job"], edge["dataset"]), set()).add(edge["run"])
+    assert {TAP, TAP_ID} == {tap for tap, _ in places}
+    assert max(commits.values()) > 1
+    runs: dict[tuple[str, str], set[str]] = {}
+    for edge in first["edges"]:
+        if edge["side"] == "output":
+            runs.setdefault((edge["job"], edge["dataset"]), set()).add(edge["run"])
+    landings = {(f"{tap}.land", place): 1 for (tap, _), place in places.items()}
+    messages = {(f"{TAP}.replay", name): 1 for tap, name in places if tap == TAP}
+    assert {pair: len(of) for pair, of in runs.items()} == commits | landings | messages
+    read = {edge["dataset"] for edge in first["edges"] if edge["job"] == f"{TAP}.replay"}
+    assert {one for one in read if one.startswith("/")} == {
+        place for (tap, _), place in places.items() if tap == TAP
+    }
     assert {edge["status"] for edge in first["edges"]} == {SUCCEEDED}
-    assert {pair: len(runs) for pair, runs in found.items()} == commits
-    process = {edge["dataset"] for edge in outputs if edge["job"] == f"{TAP_ID}.land"}
-    assert process == {dataset for _, dataset in commits}
     again = [json.loads(line) for line in said("lineage", "emit", root, "--to", "-").splitlines()]
     assert sent(postgres, [*events, *again], tmp_path) == first

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import date, datetime, timezone
 from decimal import Decimal
 from pathlib import Path
@@ -14,6 +15,8 @@ from pyspark.sql import functions as f
 
 from singerlake import check, open_lake
 from singerlake.spark import lend, read_stream
+from tests.cli.lake import said
+from tests.lineage.receiver import steps
 from tests.servers import S3Server
 from tests.spark.lakes import STREAM, TAP, land, record_line, rows, schema_line
 
@@ -75,6 +78,19 @@ def failing(spark: SparkSession) -> DataFrame:
     return spark.range(0, 1000, numPartitions=4).withColumn(
         "id", f.when(f.col("id") == 900, f.raise_error("no")).otherwise(f.col("id"))
     )
+
+
+def test_lineage_emit_reports_a_write(spark: SparkSession, tmp_path: Path) -> None:
+    """It reports nothing by itself: its commit and its run are in the lake."""
+    save(spark.range(3), tmp_path)
+    lines = said("lineage", "emit", tmp_path, "--to", "-").splitlines()
+    job, commit = f"{TAP}.land", f"{TAP}.land.{STREAM}"
+    assert steps([json.loads(line) for line in lines]) == [
+        (job, "START"),
+        (commit, "START"),
+        (commit, "COMPLETE"),
+        (job, "COMPLETE"),
+    ]
 
 
 def test_a_failed_task_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
