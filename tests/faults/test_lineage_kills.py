@@ -20,7 +20,9 @@ from tests.lineage.samples import numbered, sender_and_number
 
 MODULE = "tests/faults/test_lineage_kills.py"
 SENDERS = 6
-OPTIONS = ("--partition-bytes", "60000", "--failed", "log", "--send-seconds", "0.3")
+OPTIONS = ("--partition-bytes", "60000", "--failed", "log")
+IMPATIENT = (*OPTIONS, "--send-seconds", "0.3")
+"""A backend that hangs must not take up the whole life of a process."""
 
 
 class Sender:
@@ -47,7 +49,7 @@ class Sender:
 
 
 def life(folder: Path, target: Backend, senders: list[Sender], seconds: float, order: str) -> None:
-    process = Process(folder, [target.url], *OPTIONS, "--order", order)
+    process = Process(folder, [target.url], *IMPATIENT, "--order", order)
     going = threading.Event()
     going.set()
     threads = [

@@ -146,6 +146,10 @@ class Emitter:
                 return True
             except NoAnswer as error:
                 self._complain(f"{error}; the work goes on")
+            except Exception as error:  # nor may a fault of a sender
+                self.counts.failed += 1
+                self._complain(f"an event could not be sent ({type(error).__name__})")
+                return True
             self._runtime.wait(self._closing, pause)
             # At the end every moment counts.
             if self._closing.is_set() and self._runtime.wait(self._abandoned, PAUSES[0]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import json
 import logging
@@ -65,7 +66,7 @@ class FileHandler:
         runtime: Runtime = REAL,
     ) -> None:
         self._path, self._most, self._files, self._runtime = path, file_bytes, files, runtime
-        self._descriptor = self._opened()
+        self._descriptor: int | None = self._opened()
 
     def handle(self, event: bytes, problems: Sequence[Problem]) -> None:
         row = {
@@ -74,10 +75,21 @@ class FileHandler:
             "event": event.decode("utf-8", "backslashreplace"),
         }
         line = json.dumps(row).encode() + b"\n"
+        descriptor, size = self._with_room(len(line))
+        if os.write(descriptor, line) < len(line):
+            os.ftruncate(descriptor, size)  # on a full disk: no half of a row
+            raise OSError(errno.ENOSPC, f"{self._path}: no room for an event of {len(event)} bytes")
+
+    def _with_room(self, needed: int) -> tuple[int, int]:
+        """The file that takes so many bytes, and its size."""
+        if self._descriptor is None:
+            self._descriptor = self._opened()
         size = os.fstat(self._descriptor).st_size
-        if size and size + len(line) > self._most:
-            self._rotate()
-        os.write(self._descriptor, line)
+        if not size or size + needed <= self._most:
+            return self._descriptor, size
+        self._rotate()
+        self._descriptor = self._opened()
+        return self._descriptor, os.fstat(self._descriptor).st_size
 
     def _rotate(self) -> None:
         self.close()
@@ -87,7 +99,6 @@ class FileHandler:
                 older.replace(self._numbered(number))
         if self._files == 1:
             self._path.unlink(missing_ok=True)
-        self._descriptor = self._opened()
 
     def _numbered(self, number: int) -> Path:
         return self._path.with_name(f"{self._path.name}.{number}") if number else self._path
@@ -97,7 +108,10 @@ class FileHandler:
         return os.open(self._path, flags, 0o600)  # events may hold secrets
 
     def close(self) -> None:
-        os.close(self._descriptor)
+        if self._descriptor is not None:
+            # Its number may be another file's from now on, also where what comes next fails.
+            descriptor, self._descriptor = self._descriptor, None
+            os.close(descriptor)
 
 
 class Several:

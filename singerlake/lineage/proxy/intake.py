@@ -22,6 +22,9 @@ RETRY_AFTER = (b"retry-after", b"5")
 
 Reply = asyncio.Future[Outcome]
 
+AT_ONCE_BYTES = 100_000
+"""A batch of megabytes takes as long as many commits."""
+
 _NOT_KEPT = "the event cannot be kept now: send it again later"
 
 
@@ -56,16 +59,16 @@ class Intake:
     async def keep(self, events: Sequence[bytes]) -> None:
         """Returns once they are safe on the disk. Raises `Problem` 503 where they cannot be.
 
-        Who comes alone is written for at once: to wake the writer, and to be woken by it, takes as
-        long as the disk does. All others share a commit.
+        Who comes alone, with little, is written for at once: to wake the writer, and to be woken by
+        it, takes as long as the disk does. All others share a commit.
         """
         self._arriving += 1
         try:
             await asyncio.sleep(0)  # whoever comes at the same moment is counted, too
-            is_alone = self._arriving == 1 and not self._waiting
+            at_once = self._arriving == 1 and not self._waiting and _are_small(events)
         finally:
             self._arriving -= 1
-        outcome = self._buffer.put_now(events) if is_alone else None
+        outcome = self._buffer.put_now(events) if at_once else None
         if outcome is None:
             outcome = await self._shared(events)
         else:
@@ -112,3 +115,7 @@ class Intake:
             self._meters.refused.inc()
         else:
             self.unavailable = ""
+
+
+def _are_small(events: Sequence[bytes]) -> bool:
+    return sum(map(len, events)) <= AT_ONCE_BYTES

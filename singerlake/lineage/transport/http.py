@@ -101,7 +101,7 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
         return min(float(text), MOST_AFTER_SECONDS)
     try:
         date = parsedate_to_datetime(text)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     if date.tzinfo is None:
         date = date.replace(tzinfo=timezone.utc)

@@ -121,6 +121,22 @@ def test_a_fault_in_one_event_keeps_no_other_back(caplog: pytest.LogCaptureFixtu
     assert caplog.text.count("Lineage: an event could not be made") == 1
 
 
+def test_a_fault_of_a_sender_does_not_end_its_thread(caplog: pytest.LogCaptureFixture) -> None:
+    sent: list[bytes] = []
+
+    def send(data: bytes) -> None:
+        sent.append(data)
+        if len(sent) == 1:
+            raise KeyError("a fault")
+
+    emitter = Emitter(send, "x", logger)
+    for number in range(3):
+        emitter.report(lambda number=number: event(number))
+    counts = emitter.close()
+    assert (counts.sent, counts.failed, counts.left) == (2, 1, 0)
+    assert "could not be sent (KeyError)" in caplog.text
+
+
 def test_a_machine_without_room_for_a_thread_costs_events_only(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

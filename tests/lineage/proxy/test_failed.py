@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,45 @@ def test_the_dead_letter_file_is_rotated(tmp_path: Path) -> None:
     assert rows[0]["problems"] == [{"path": "run", "message": "expected a value"}]
     assert all(path.stat().st_size <= 1000 for path in tmp_path.iterdir())
     assert (tmp_path / "failed").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_file_that_cannot_be_rotated_now_writes_to_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The number of a file that was closed may be a partition's by then: too many are open."""
+    handler = FileHandler(tmp_path / "failed", file_bytes=300)
+    problems = [Problem("run", "expected a value")]
+    handler.handle(b"a" * 200, problems)
+
+    def refuses(*arguments: object) -> int:
+        raise OSError(24, "Too many open files")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(FileHandler, "_opened", refuses)
+        with pytest.raises(OSError, match="Too many"):
+            handler.handle(b"b", problems)
+        with (tmp_path / "partition").open("w") as other:
+            with pytest.raises(OSError, match="Too many"):
+                handler.handle(b"c", problems)
+            assert other.tell() == 0
+        assert (tmp_path / "partition").read_bytes() == b""
+    handler.handle(b"d", problems)
+    handler.close()
+    assert '"event": "d"' in (tmp_path / "failed").read_text()
+
+
+def test_a_row_that_does_not_fit_on_the_disk_leaves_no_half(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handler, write = FileHandler(tmp_path / "failed"), os.write
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", lambda number, data: write(number, data[:20]))
+        with pytest.raises(OSError, match="no room"):
+            handler.handle(b"a", [])
+    handler.handle(b"b", [])
+    handler.close()
+    (row,) = (tmp_path / "failed").read_text().splitlines()
+    assert json.loads(row)["event"] == "b"
 
 
 def test_the_log_has_the_reasons_and_not_the_event(caplog: pytest.LogCaptureFixture) -> None:

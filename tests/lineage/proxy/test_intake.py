@@ -102,15 +102,16 @@ def test_nobody_overtakes_an_event_whose_sender_has_gone(intake: Intake, buffer:
     assert [*readable(buffer).values()] == [b"first", b"gone", b"after"]
 
 
-def test_a_slow_disk_does_not_hold_up_the_loop(
+def test_a_slow_disk_or_a_large_batch_does_not_hold_up_the_loop(
     intake: Intake, buffer: Buffer, written: Written
 ) -> None:
-    async def one() -> None:
-        buffer._writer._seconds = 1.0
-        await intake.keep([b"slow"])
+    async def one(seconds: float, events: list[bytes]) -> None:
+        buffer._writer._seconds = seconds
+        await intake.keep(events)
 
-    asyncio.run(one())
-    assert written == [(WRITER, 1)]
+    asyncio.run(one(1.0, [b"slow"]))
+    asyncio.run(one(0.0, [b"much" * 10_000] * 3))
+    assert written == [(WRITER, 1), (WRITER, 3)]
 
 
 def test_a_write_that_fails_at_once_is_answered_as_one_that_fails_later(

@@ -123,6 +123,8 @@ def test_a_name_shows_no_secret_and_stays() -> None:
         ("soon", None),
         ("-5", None),
         ("", None),
+        ("Mon, 01 Jan 99999999999 00:00:00 GMT", None),
+        ("Mon, 01 Jan 2026 00:00:00 +99999999999999999", None),
     ],
 )
 def test_retry_after_is_a_number_or_a_date(text: str, seconds: float | None) -> None:
