@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -131,7 +132,7 @@ def test_a_fault_of_a_sender_does_not_end_its_thread(caplog: pytest.LogCaptureFi
 
     emitter = Emitter(send, "x", logger)
     for number in range(3):
-        emitter.report(lambda number=number: event(number))
+        emitter.report(partial(event, number))
     counts = emitter.close()
     assert (counts.sent, counts.failed, counts.left) == (2, 1, 0)
     assert "could not be sent (KeyError)" in caplog.text
