@@ -39,7 +39,7 @@ class Loop:
                 self._loop = asyncio.new_event_loop()
                 name = "singerlake-processor-async"
                 threading.Thread(target=self._loop.run_forever, name=name, daemon=True).start()
-        waiting = asyncio.run_coroutine_threadsafe(made, self._loop)
+        waiting = asyncio.run_coroutine_threadsafe(_contained(made), self._loop)
         try:
             return waiting.result()
         except BaseException as error:
@@ -60,6 +60,14 @@ class Loop:
     def stop(self) -> None:
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._loop.stop)
+
+
+async def _contained(made: Any) -> Any:
+    """`sys.exit` would end the loop, and with it every job that waits for it."""
+    try:
+        return await made
+    except SystemExit as error:
+        raise RuntimeError(f"SystemExit: {error}") from error
 
 
 def as_job(given: Any, loop: Loop) -> Job:

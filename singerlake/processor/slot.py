@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from singerlake.errors import SingerlakeError
 from singerlake.processor.engine.values import Grant, Outcome, Slot, Turn
-from singerlake.processor.work import Work
+from singerlake.processor.work import SLICE, Work
 
 if TYPE_CHECKING:
     from singerlake.processor.processor import Processor
@@ -32,7 +32,7 @@ class SlotLoop:
         self._processor, self._slot = processor, Slot(processor.client, number)
         self._engine, self._runtime = processor.engine, processor.engine.runtime
         self._shard = number % self._engine.shards
-        self._stayed, self._swept = 0, 0.0
+        self._stayed, self._swept, self._began = 0, 0.0, 0.0
         self.work: Work | None = None
 
     def run(self) -> None:
@@ -43,7 +43,7 @@ class SlotLoop:
             probes, tried = self._processor.outage.enter(), False
             try:
                 if grant is None:
-                    grant = self._next()
+                    grant, self._began = self._next(), self._runtime.monotonic()
                 if grant is None:
                     continue
                 tried = not self._processor.is_poll(grant.key)
@@ -69,9 +69,13 @@ class SlotLoop:
         processor = self._processor
         stays = self._engine.shards == 1 or self._stayed < STAY
         claims = stays and not processor.stopping.is_set() and not processor.outage.lasts
-        if not claims and outcome.what == "more":
+        now = self._runtime.monotonic()
+        # A key that never runs dry takes its turn again behind those that wait.
+        if outcome.what == "more" and (not claims or now - self._began > SLICE):
             outcome = replace(outcome, what="rest")
         found = self._settle(outcome, claims)
+        if outcome.what != "more" or found.grant is None or found.grant.key != outcome.key:
+            self._began = now
         self._stayed = self._stayed + 1 if found.grant is not None else 0
         return found.grant
 

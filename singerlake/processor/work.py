@@ -40,7 +40,7 @@ class Work:
             what = self._call()
         except Later as error:
             outcome = self._put_back(error.seconds, "again" if self._is_poll else "later")
-        except (Exception, asyncio.CancelledError) as error:
+        except (Exception, asyncio.CancelledError, SystemExit) as error:
             outcome = self._failure(error)
         else:
             if self._processor.outage.succeeded():

@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
+from typing import Any
 
 import pytest
+import redis
 
 from singerlake.errors import (
     BacklogFull,
@@ -18,6 +20,7 @@ from singerlake.errors import (
     UnsupportedFormat,
 )
 from singerlake.processor import Engine, MemoryEngine, open_engine
+from singerlake.processor.engine.redis.connection import Connection
 from singerlake.processor.engine.redis.engine import RedisEngine
 from singerlake.processor.engine.values import (
     Grant,
@@ -28,6 +31,7 @@ from singerlake.processor.engine.values import (
     Terms,
     Turn,
     What,
+    pauses,
 )
 from singerlake.processor.event import decode_value
 from tests.processor.conftest import new_namespace
@@ -544,6 +548,49 @@ def test_a_paused_key_waits(engine: Engine) -> None:
     assert values(take(engine)) == [2, 3]
 
 
+def test_a_dead_letter_ends_no_pause_and_a_pause_no_dead_letter(engine: Engine) -> None:
+    for first in ("pause", "dead letter"):
+        key = f"{first} first"
+        engine.add_many(key, [1, 2, 3])
+        grant = take(engine)
+        if first == "pause":
+            engine.pause(key, "for now")
+        turn(engine, A, done(grant, "dead", 0, error="poison"), claim=False)
+        if first == "dead letter":
+            engine.pause(key, "for now")
+        assert pauses(engine.look(key).reason) == (True, "for now")
+        assert engine.resume(key)
+        assert pauses(engine.look(key).reason) == (True, "")
+        assert nothing(engine)
+        engine.pause(key, "again")
+        (letter,) = engine.dead()
+        assert engine.redrive(key, letter.entry.position)
+        assert pauses(engine.look(key).reason) == (False, "again")
+        assert nothing(engine)
+        assert not engine.look(key).stranded
+        assert engine.resume(key)
+        grant = take(engine)
+        assert values(grant) == [1, 2, 3]
+        turn(engine, A, done(grant), claim=False)
+
+
+def test_a_key_that_two_dead_letters_hold(engine: Engine) -> None:
+    engine.add_many("k", [1, 2, 3])
+    for _ in range(2):
+        turn(engine, A, done(take(engine), "dead", 0, error="poison"), claim=False)
+        engine.resume("k")
+    engine.pause("k", "for now")
+    turn(engine, A)
+    engine.resume("k")
+    turn(engine, A, done(take(engine), "dead", 0, error="poison"), claim=False)
+    first, second, third = (letter.entry.position for letter in engine.dead())
+    assert engine.redrive("k", third)
+    assert (engine.look("k").status, engine.look("k").stranded) == ("paused", False)
+    assert engine.drop("k", second)
+    assert engine.redrive("k", first)
+    assert values(take(engine)) == [1, 3]
+
+
 def test_a_key_says_why_it_does_not_move(engine: Engine) -> None:
     engine.add("k", 1)
     assert engine.look("k").status == "ready"
@@ -606,6 +653,47 @@ def test_a_listener_wakes_for_news(engine: Engine) -> None:
 
 
 # Opening
+
+
+def test_what_people_do_is_known_as_done_when_its_answer_is_lost(
+    valkey: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = open_engine(valkey.url, namespace=new_namespace())
+    assert isinstance(engine, RedisEngine)
+    answer, lost = Connection._answer, []
+
+    def lose_first(*args: Any) -> Any:
+        found = answer(*args)
+        if not lost:
+            lost.append(found)
+            raise redis.ConnectionError("cut")
+        return found
+
+    monkeypatch.setattr(Connection, "_answer", lose_first)
+
+    def cut() -> None:
+        lost.clear()
+
+    id = engine.add("k", 1, delay=60)
+    cut()
+    assert engine.cancel(id)
+    assert not engine.cancel(id)
+    engine.add_many("k", [1, 2])
+    engine.pause("k", "for now")
+    cut()
+    assert engine.resume("k")
+    assert not engine.resume("k")
+    turn(engine, A, done(take(engine), "dead", 0, error="poison"), claim=False)
+    (letter,) = engine.dead()
+    cut()
+    assert engine.redrive("k", letter.entry.position)
+    assert not engine.redrive("k", letter.entry.position)
+    turn(engine, A, done(take(engine), "dead", 0, error="poison"), claim=False)
+    (letter,) = engine.dead()
+    cut()
+    assert engine.drop("k", letter.entry.position)
+    assert not engine.drop("k", letter.entry.position)
+    assert values(take(engine)) == [2]
 
 
 def test_an_engine_of_another_kind_is_refused(valkey: Server) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from singerlake import check, rebuild
+from singerlake.cli.process.job import choice as jobs
 from singerlake.errors import ConfigError, Later, NotFound, PermissionDenied
 from singerlake.format.keys import StreamKeys
 from singerlake.lake import Lake, open_on
@@ -345,3 +346,18 @@ def test_a_million_commits_that_wait_are_not_read_ahead(
             source.poll()
     assert engine.look(KEY).waiting == 1000
     assert pulled[0] <= 3 * 1500
+
+
+def test_until_idle_ends_beside_another_poller(tmp_path: Path) -> None:
+    """Another processor holds the key that polls: what it polls counts, too."""
+    ground, engine = Ground(tmp_path), MemoryEngine()
+    ground.commit(3)
+    with ground.processing(engine) as other:
+        until(lambda: other.source is not None and other.source.polls > 2)
+        source = LakeSource(ground.lake, options=FeedOptions(poll_seconds=60, idle_seconds=60))
+        ending = Processor(engine, ground.job, source=source)
+        jobs.stop_when_idle(ending, source)
+        source.polls = -1_000_000  # it never polls by itself
+        with running(ending):
+            until(ending.stopping.is_set)
+    ground.has(1, 2, 3)

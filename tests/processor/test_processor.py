@@ -66,6 +66,56 @@ def test_events_of_many_keys_are_each_processed_once_and_in_order(engine: Engine
     assert sum(one.observer.counts["done"] for one in processors) == 200
 
 
+@pytest.mark.parametrize("batch", [1, 100])
+def test_a_busy_key_leaves_others_their_turn(engine: Engine, batch: int) -> None:
+    """With one slot and a key that never runs dry, all others wait for a slice, not for ever."""
+    seen: list[str] = []
+
+    def job(event: Event) -> None:
+        seen.append(event.key)
+        time.sleep(0.002)
+
+    engine.add_many("busy", list(range(5000)))
+    with running(Processor(engine, job, concurrency=1, batch=batch)):
+        until(lambda: seen)
+        engine.add("quiet", 1)
+        until(lambda: "quiet" in seen)
+    assert seen.count("busy") < 1000
+
+
+def test_a_job_that_exits_has_failed(engine: Engine) -> None:
+    """`sys.exit` in somebody's function is a failed attempt, and ends no processor."""
+    seen = Seen()
+
+    def job(event: Event) -> None:
+        if event.key == "exits":
+            raise SystemExit(1)
+        seen(event)
+
+    with running(Processor(engine, job, max_deliveries=2, backoff=0.01)):
+        engine.add("exits", 1)
+        until(engine.dead)
+        engine.add("k", 1)
+        until(lambda: seen.count == 1)
+    assert engine.dead()[0].reason == "SystemExit: 1"
+
+
+def test_an_async_job_that_exits_has_failed(engine: Engine) -> None:
+    seen = Seen()
+
+    async def job(event: Event) -> None:
+        if event.key == "exits":
+            raise SystemExit(1)
+        seen(event)
+
+    with running(Processor(engine, job, max_deliveries=2, backoff=0.01)):
+        engine.add("exits", 1)
+        until(engine.dead)
+        engine.add("k", 1)
+        until(lambda: seen.count == 1)
+    assert "SystemExit: 1" in engine.dead()[0].reason
+
+
 def test_async_jobs(engine: Engine) -> None:
     seen, most, now = Seen(), [0], [0]
 

@@ -12,7 +12,7 @@ from singerlake.cli.process.engine import (
     state_as_json,
 )
 from singerlake.processor import Engine
-from singerlake.processor.engine.values import HELD_BY_DEAD, RENUMBERED, KeyState
+from singerlake.processor.engine.values import RENUMBERED, KeyState, pauses
 
 
 @engine_command
@@ -66,9 +66,15 @@ def explained(state: KeyState) -> str:
 
 def _paused(state: KeyState) -> str:
     key = state.key
-    if state.reason == HELD_BY_DEAD:
-        return f"held by a dead letter: `singerlake process dead redrive {key}`, or dead drop"
-    if state.reason.startswith(RENUMBERED):
-        reason = state.reason.removeprefix(RENUMBERED)
-        return f"stopped, for the numbers of its stream are others now ({reason})"
-    return f"paused: {state.reason}"
+    is_dead, reason = pauses(state.reason)
+    found = []
+    if is_dead:
+        found.append(
+            f"held by a dead letter: `singerlake process dead redrive {key}`, or dead drop"
+        )
+    if reason.startswith(RENUMBERED):
+        reason = reason.removeprefix(RENUMBERED)
+        found.append(f"stopped, for the numbers of its stream are others now ({reason})")
+    elif reason:
+        found.append(f"paused: {reason}")
+    return "; ".join(found)

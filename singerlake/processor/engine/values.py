@@ -8,10 +8,24 @@ from typing import Literal
 What = Literal["more", "rest", "end", "fail", "later", "again", "dead"]
 
 HELD_BY_DEAD = "dead"
-"""Why a key is paused that waits for somebody to look at its dead letter."""
+"""Why a key is paused that waits for somebody to look at its dead letter. Where somebody has paused
+it too, a comma and their reason follow."""
 
 RENUMBERED = "renumbered "
 """Begins the reason of a pause: the stream's log has a new id, which follows."""
+
+
+def pauses(paused: str) -> tuple[bool, str]:
+    """What holds a paused key: whether a dead letter does, and the reason that somebody gave."""
+    if paused == HELD_BY_DEAD:
+        return True, ""
+    begins = f"{HELD_BY_DEAD}, "
+    return paused.startswith(begins), paused.removeprefix(begins)
+
+
+def paused_by(is_dead: bool, reason: str) -> str:
+    """The inverse of `pauses`."""
+    return ", ".join([HELD_BY_DEAD] * is_dead + [reason] * bool(reason))
 
 
 @dataclass(frozen=True)

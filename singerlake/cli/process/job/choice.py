@@ -72,17 +72,24 @@ def every(job: Any, seconds: float) -> Callable[[Event], Any]:
 
 
 def stop_when_idle(processor: Processor, source: LakeSource) -> None:
-    """End the processor after a poll that found nothing, once no event waits."""
+    """End the processor after a poll that found nothing, once no event waits.
+
+    Another processor may be the one that polls. Each of its polls puts the event back until another
+    moment: with the third of these a poll has begun and ended since this processor watches.
+    """
 
     def watch() -> None:
-        engine = processor.engine
+        engine, moments = processor.engine, set[float]()
         while not engine.runtime.wait(processor.stopping, 0.2):
+            polled = engine.look(source.key)
+            if polled.status == "backing off" and polled.until is not None:
+                moments.add(polled.until)
             at_work = (
                 state.waiting and state.status != "paused"
                 for state in engine.states()
                 if state.key != source.key
             )
-            if source.polls > 1 and not any(at_work):
+            if (source.polls > 1 or len(moments) > 2) and not any(at_work):
                 processor.stop()
 
     processor.engine.runtime.start(watch, "singerlake-until-idle")

@@ -87,14 +87,18 @@ class RedisEngine(Engine):
     # Adding
 
     def append(self, key: str, items: Sequence[Item], ttl: float) -> bool:
+        id = items[0].id if len(items) == 1 else ""
+        args = [as_bytes(key), *self._request(), id, as_ms(ttl), self.backlog]
+        found = self._connection.run("add", self._prefix(key), [*args, *map(entry.tail, items)])
+        return bool(found != b"full")
+
+    def _request(self) -> tuple[str, int]:
+        """A name for the next request: sent again after a lost answer, it has the same."""
         producer = self._producers
         if not hasattr(producer, "id"):  # requests of one thread come one after the other
             producer.id, producer.count = self.runtime.new_id(), 0
         producer.count += 1
-        id = items[0].id if len(items) == 1 else ""
-        args = [as_bytes(key), producer.id, producer.count, id, as_ms(ttl), self.backlog]
-        found = self._connection.run("add", self._prefix(key), [*args, *map(entry.tail, items)])
-        return bool(found != b"full")
+        return producer.id, producer.count
 
     def schedule(self, key: str, item: Item, when: float, ttl: float, relative: bool) -> bool:
         kind = "delay" if relative else "at"
@@ -102,7 +106,8 @@ class RedisEngine(Engine):
         return bool(self._connection.run("schedule", self._prefix(key), args))
 
     def cancel(self, id: str) -> bool:
-        return any(self._connection.run("cancel", prefix, [id]) for prefix in self._prefixes)
+        args = [id, *self._request()]
+        return any(self._connection.run("cancel", prefix, args) for prefix in self._prefixes)
 
     def hand_over(
         self, name: str, key: str, before: str, after: str, items: Sequence[Item]
@@ -241,7 +246,8 @@ class RedisEngine(Engine):
         return self._manage("drop", key, str(position))
 
     def _manage(self, action: str, key: str, extra: str = "") -> bool:
-        found = self._connection.run("manage", self._prefix(key), [action, as_bytes(key), extra])
+        args = [action, as_bytes(key), *self._request(), extra]
+        found = self._connection.run("manage", self._prefix(key), args)
         if found == b"leased":
             raise BusyError(
                 f"{self.url}: key {key!r} is being processed; pause it, or try again later"

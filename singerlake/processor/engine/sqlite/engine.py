@@ -23,6 +23,8 @@ from singerlake.processor.engine.values import (
     Slot,
     Terms,
     Turn,
+    paused_by,
+    pauses,
 )
 from singerlake.runtime import REAL, Runtime
 
@@ -215,7 +217,7 @@ class SqliteEngine(Looking, Engine):
             if not row.token:
                 step.stop_waiting(row)
                 row.line = "|"
-            row.paused = reason
+            row.paused = paused_by(pauses(row.paused)[0], reason)
             step.save(row)
 
     def resume(self, key: str) -> bool:
@@ -223,9 +225,11 @@ class SqliteEngine(Looking, Engine):
             row = step.load(key)
             if not row.paused:
                 return False
-            if row.paused.startswith(RENUMBERED):
-                row.accepted = row.paused.split()[1]
-            row.paused = ""
+            is_held, reason = pauses(row.paused)
+            if reason.startswith(RENUMBERED):
+                row.accepted = reason.split()[1]
+            # What a dead letter holds, too, waits for a word of its own.
+            row.paused = paused_by(is_held and bool(reason), "")
             go_on(step, row)
         return True
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from singerlake.processor.engine.sqlite.key import Key, Step
 from singerlake.processor.engine.sqlite.turn import us
-from singerlake.processor.engine.values import HELD_BY_DEAD, Item
+from singerlake.processor.engine.values import Item, paused_by, pauses
 
 
 def go_on(step: Step, row: Key) -> None:
     """The key waits for nobody any more, unless another dead letter holds it."""
-    if row.paused == HELD_BY_DEAD:
+    is_held, reason = pauses(row.paused)
+    if is_held:
         left = step.database.execute("SELECT 1 FROM dead WHERE key = ?", (row.key,)).fetchone()
-        row.paused = HELD_BY_DEAD if left else ""
+        row.paused = paused_by(left is not None, reason)
     if not row.paused and row.line == "|":
         row.line = ""
     step.make_ready(row)

@@ -6,13 +6,14 @@ from dataclasses import replace
 
 from singerlake.processor.engine.sqlite.key import HOUR, Key, Step
 from singerlake.processor.engine.values import (
-    HELD_BY_DEAD,
     Entry,
     Grant,
     Item,
     Outcome,
     Slot,
     Terms,
+    paused_by,
+    pauses,
 )
 
 SWEPT = 64
@@ -176,7 +177,7 @@ class TurnStep(Step):
 
     def _hold(self, row: Key) -> None:
         if self.terms.on_dead == "hold":
-            row.paused = HELD_BY_DEAD
+            row.paused = paused_by(True, pauses(row.paused)[1])
 
     # Timers
 

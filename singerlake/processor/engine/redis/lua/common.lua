@@ -22,7 +22,8 @@
 --
 -- Fields of a key. A key is idle, waiting (w) or leased (t), never two of them.
 --   t token   o slot that holds it   s leased since, ms      w "*" ready, "<client>", "!" backing off, "|" paused
---   p why it is paused    h last position acknowledged       l last position given
+--   p why it is paused: "dead", a reason, or "dead, " and a reason
+--   h last position acknowledged       l last position given
 --   g position of the newest event that may open a session   z client with the open session
 --   n deliveries of the head   f last position handed out     q hand out singly up to this position
 --   c client that had it last  u sticky until, ms             k last token
@@ -140,6 +141,22 @@ local function append(key, state, ttl, tails, first, last)
   state.l = text(position)
   make_ready(key, state, length)
 end
+
+-- What holds a paused key: whether a dead letter does, and the reason that somebody gave, or "".
+local function pauses(state)
+  if state.p == 'dead' then return true, '' end
+  if string.sub(state.p, 1, 6) == 'dead, ' then return true, string.sub(state.p, 7) end
+  return false, state.p
+end
+
+local function paused_by(is_dead, reason)
+  if is_dead and reason ~= '' then return 'dead, ' .. reason end
+  return is_dead and 'dead' or reason
+end
+
+-- A person's request that was done leaves its number: sent again, it finds that it was.
+local function was_done(producer, request) return call('GET', P .. 'sent:' .. producer) == request end
+local function note_done(producer, request) call('SET', P .. 'sent:' .. producer, request, 'PX', HOUR) end
 
 -- The head has gone, acknowledged or dead.
 local function advance(state, position)

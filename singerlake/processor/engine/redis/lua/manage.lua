@@ -1,15 +1,18 @@
--- What people do to a key: action, key, then by action.
+-- What people do to a key: action, key, producer, request, then by action.
 --   pause, reason        resume           accept (a log), id
 --   redrive, position    drop, position   -> 1 done, 0 nothing there, "leased"
-local action, key, extra = ARGV[1], ARGV[2], ARGV[3] or ''
+local action, key, producer, request, extra = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+if was_done(producer, request) then return 1 end
 local state = load(key)
 
 local function go_on()
-  if state.p == 'dead' then
+  local is_held, reason = pauses(state)
+  if is_held then
+    is_held = false
     for _, field in ipairs(call('HKEYS', P .. 'dead')) do
-      if string.sub(field, 1, #key + 1) == key .. '\n' then return end
+      if string.sub(field, 1, #key + 1) == key .. '\n' then is_held = true end
     end
-    state.p = ''
+    state.p = paused_by(is_held, reason)
   end
   if state.p == '' and state.w == '|' then state.w = '' end
   make_ready(key, state)
@@ -43,11 +46,13 @@ if action == 'pause' then
     stop_waiting(key, state)
     state.w = '|'
   end
-  state.p = extra
+  local is_held = pauses(state)
+  state.p = paused_by(is_held, extra)
 elseif action == 'resume' then
   if state.p == '' then return 0 end
-  if string.sub(state.p, 1, 11) == 'renumbered ' then state.x = string.match(state.p, '^renumbered (%S+)') end
-  state.p = ''
+  local is_held, reason = pauses(state)
+  if string.sub(reason, 1, 11) == 'renumbered ' then state.x = string.match(reason, '^renumbered (%S+)') end
+  state.p = paused_by(is_held and reason ~= '', '') -- what a dead letter holds waits for a word of its own
   go_on()
 else
   local field = key .. '\n' .. extra
@@ -64,4 +69,5 @@ else
   go_on()
 end
 if not forget(key, state) then save(key, state) end
+note_done(producer, request)
 return 1

@@ -12,7 +12,10 @@ local slot, client, lease, sticky, idle = ARGV[1], ARGV[2], tonumber(ARGV[3]), t
 local batch, most, at_most_once, limit = tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[9] == 'most', tonumber(ARGV[10])
 local claims, again, own = string.find(ARGV[11], 'c'), string.find(ARGV[11], 'a'), string.find(ARGV[11], 'o')
 local expired = 0
-local function hold(state) if ARGV[8] == 'hold' then state.p = 'dead' end end
+local function hold(state)
+  local _, reason = pauses(state)
+  if ARGV[8] == 'hold' then state.p = paused_by(true, reason) end
+end
 
 -- The next events of a key that this slot holds; nil where none is left.
 local function hand(key, state)
