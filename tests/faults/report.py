@@ -45,7 +45,7 @@ SUITES = {
     "Lineage proxy": Expected(2, 2),
     "Load": Expected(2, 1),
     "Outages": Expected(18, 2),
-    "Power cuts": Expected(1, 2),
+    "Power cuts": Expected(2, 4),
     "Processor": Expected(36, 17),
     "Projecting": Expected(4, 2),
     "Rows by an enemy": Expected(8, 3),

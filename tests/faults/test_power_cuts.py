@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import random
 import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from singerlake.lineage.buffer import Buffer
-from tests.faults import lineage_work
+from tests.faults import lineage_work, processor_work
 from tests.faults.lineage_work import DESTINATION, event
 from tests.faults.power_cut import Keep, Name, Promise, Sync, Trace, Write
 from tests.faults.result import Line
@@ -21,10 +24,21 @@ KEEPS: tuple[Keep, ...] = ("nothing", "everything", "names", "data", "some")
 pytestmark = pytest.mark.usefixtures("quiet")
 
 
-def work(folder: Path, variant: str = "") -> Trace:
+@dataclass(frozen=True)
+class Subject:
+    """Who makes promises. `broken` says which of them an image breaks; `deletes`: its life has to
+    delete files, or it tries too little."""
+
+    name: str
+    program: ModuleType
+    broken: Callable[[Sequence[str], Path], list[str]]
+    deletes: bool
+
+
+def work(folder: Path, program: ModuleType = lineage_work, variant: str = "") -> Trace:
     folder = folder.resolve() / f"work{variant}"
     folder.mkdir()
-    return recorded([sys.executable, "-m", lineage_work.__name__, str(folder), variant], folder)
+    return recorded([sys.executable, "-m", program.__name__, str(folder), variant], folder)
 
 
 def moments(trace: Trace, count: int) -> list[int]:
@@ -36,9 +50,9 @@ def moments(trace: Trace, count: int) -> list[int]:
     return sorted({*others, *chosen})
 
 
-def broken_promises(trace: Trace, moment: int, folder: Path) -> list[str]:
+def broken_promises(said: Sequence[str], folder: Path) -> list[str]:
     """What an image of the buffer breaks: nothing, if all is well."""
-    promises = [one.split() for one in trace.promises(moment)]
+    promises = [one.split() for one in said]
     acknowledged = {int(words[1]): int(words[2]) for words in promises if words[0] == "ack"}
     sent = {int(words[1]) for words in promises if words[0] == "sent"}
     buffer = Buffer(folder, [DESTINATION])
@@ -63,24 +77,34 @@ def broken_promises(trace: Trace, moment: int, folder: Path) -> list[str]:
         buffer.close()
 
 
-def examined(trace: Trace, folder: Path, count: int, seeds: int) -> tuple[int, list[str]]:
+BUFFER = Subject("the buffer of the lineage proxy", lineage_work, broken_promises, True)
+ENGINE = Subject(
+    "the embedded engine of the processor", processor_work, processor_work.broken_promises, False
+)
+
+
+def examined(
+    subject: Subject, trace: Trace, folder: Path, count: int, seeds: int
+) -> tuple[int, list[str]]:
     images, problems = 0, []
     for moment in moments(trace, count):
         for keep in KEEPS:
             for seed in range(seeds if keep == "some" else 1):
                 trace.image(folder, moment, keep, seed)
                 images += 1
-                found = broken_promises(trace, moment, folder)
+                found = subject.broken(trace.promises(moment), folder)
                 problems += [f"after {moment} steps, {keep} {seed}: {one}" for one in found]
     return images, problems
 
 
 @pytest.mark.slow
-def test_no_acknowledged_event_is_lost_by_a_power_cut(tmp_path: Path) -> None:
-    line = Line("Power cuts", "the buffer of the lineage proxy", MODULE)
-    trace = work(tmp_path)
-    assert any(isinstance(step, Name) and not step.target for step in trace.steps)  # collected
-    images, problems = examined(trace, tmp_path / "image", *scaled((15, 1), (100, 3)))
+@pytest.mark.parametrize("subject", [BUFFER, ENGINE], ids=["buffer", "engine"])
+def test_no_acknowledged_event_is_lost_by_a_power_cut(subject: Subject, tmp_path: Path) -> None:
+    line = Line("Power cuts", subject.name, MODULE)
+    trace = work(tmp_path, subject.program)
+    deleted = any(isinstance(step, Name) and not step.target for step in trace.steps)
+    assert deleted or not subject.deletes
+    images, problems = examined(subject, trace, tmp_path / "image", *scaled((10, 1), (100, 3)))
     line.runs = line.faults = images
     line.violations = len(problems)
     line.bounds = f"{len(trace.steps)} steps"
@@ -88,12 +112,20 @@ def test_no_acknowledged_event_is_lost_by_a_power_cut(tmp_path: Path) -> None:
     assert problems == []
 
 
+BROKEN = [
+    pytest.param(BUFFER, "unsynced", id="buffer-unsynced"),
+    pytest.param(BUFFER, "forgetful", id="buffer-forgetful"),
+    pytest.param(ENGINE, "unsynced", id="engine-unsynced"),
+    pytest.param(ENGINE, "normal", id="engine-normal"),  # as documented: the last events may go
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("variant", ["unsynced", "forgetful"])
-def test_a_buffer_that_does_not_sync_is_seen(variant: str, tmp_path: Path) -> None:
-    trace = work(tmp_path, variant)
-    _, problems = examined(trace, tmp_path / "image", *scaled((6, 1), (100, 1)))
-    line = Line("Power cuts", f"control: {variant}", MODULE)
+@pytest.mark.parametrize(("subject", "variant"), BROKEN)
+def test_what_does_not_sync_is_seen(subject: Subject, variant: str, tmp_path: Path) -> None:
+    trace = work(tmp_path, subject.program, variant)
+    _, problems = examined(subject, trace, tmp_path / "image", *scaled((4, 1), (100, 1)))
+    line = Line("Power cuts", f"control: {subject.name}, {variant}", MODULE)
     line.control(bool(problems), variant)
 
 

@@ -422,6 +422,21 @@ def test_a_key_sticks_to_its_processor_while_it_lives(engine: Engine) -> None:
     assert is_sound(engine)
 
 
+@pytest.mark.parametrize(("sticky", "idle"), [(SHORT, 0.0), (SHORT, SHORT), (2 * SHORT, SHORT)])
+def test_a_key_that_stuck_to_a_processor_is_forgotten(
+    engine: Engine, sticky: float, idle: float
+) -> None:
+    """Keys come and go, by the million: what is left of each must go too."""
+    terms = replace(TERMS, sticky=sticky, idle_timeout=idle)
+    engine.add("k", 1)
+    turn(engine, A, done(take(engine, A, terms)), terms)
+    assert len(list(engine.states())) == 1
+    for _ in range(3):
+        after(2 * SHORT)
+        assert nothing(engine, A, terms)
+    assert list(engine.states()) == []
+
+
 def test_keys_that_stick_to_a_processor_starve_no_others(engine: Engine) -> None:
     terms = replace(TERMS, sticky=60)
     other = next(f"n{i}" for i in range(100) if engine.shard_of(f"n{i}") == engine.shard_of("k"))

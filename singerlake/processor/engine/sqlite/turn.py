@@ -160,6 +160,8 @@ class TurnStep(Step):
         self.make_ready(row)
         if row.session and not row.line:
             row.timer = self.now + us(self.terms.idle_timeout)
+        elif row.client and not row.line:
+            row.timer = row.sticky
         self.save(row)
 
     def _park(self, row: Key, delay: int) -> None:
@@ -221,6 +223,10 @@ class TurnStep(Step):
             return
         elif not row.line and not row.token:
             row.session = ""
+            if row.sticky > self.now:
+                row.timer = row.sticky  # it is forgotten after it
+            else:
+                row.client, row.sticky = "", 0
         self.make_ready(row)
         self.save(row)
 

@@ -71,7 +71,8 @@ local function release(key, state, completed, length)
     state.c, state.u = client, text(now + sticky)
   else state.c, state.u = '', '' end
   make_ready(key, state, length)
-  if idle > 0 and state.z ~= '' and state.w == '' then call('ZADD', P .. 'due', now + idle, 'i' .. key) end
+  if state.w == '' and idle > 0 and state.z ~= '' then call('ZADD', P .. 'due', now + idle, 'i' .. key)
+  elseif state.w == '' and state.c ~= '' then call('ZADD', P .. 'due', state.u, 'y' .. key) end
   if not forget(key, state, length) then save(key, state) end
 end
 
@@ -180,7 +181,10 @@ local function sweep()
         if state.w == state.c then stop_waiting(name, state) end
         state.c, state.u = '', ''
       end
-      if kind == 'i' and state.w == '' and state.t == '' then state.z = '' end
+      if kind == 'i' and state.w == '' and state.t == '' then
+        state.z = ''
+        if state.c ~= '' then call('ZADD', P .. 'due', state.u, 'y' .. name) end -- forgotten after it
+      end
       make_ready(name, state)
       if not forget(name, state) then save(name, state) end
     end
