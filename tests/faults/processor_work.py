@@ -1,10 +1,8 @@
-"""`python -m tests.faults.processor_work FOLDER [VARIANT]`: a life of the embedded engine, in one go.
+"""`python -m tests.faults.processor_work FOLDER [VARIANT]`: a life of the embedded engine.
 
-Events are added, handed out and acknowledged, some fail, some wait for their time, and a source hands
-over its own. Each promise is printed when it is given; what is asked for is printed before, because
-its answer may be lost: `added KEY NUMBER`, `token KEY TOKEN`, `acking KEY NUMBER`, `acked KEY NUMBER`,
-`scheduled ID`, `cancelling ID`, `cancelled ID`, `handing NUMBER`, `handed NUMBER`, `dead NUMBER`.
-Variants are broken on purpose: a suite has to see them.
+Events are added, handed out and acknowledged, some fail, some wait for their time, and a source
+hands over its own. Each promise is printed when it is given; what is asked for is printed before,
+because its answer may be lost. Variants are broken on purpose: a suite has to see them.
 """
 
 from __future__ import annotations
