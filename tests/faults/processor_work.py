@@ -12,7 +12,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from singerlake.errors import SingerlakeError
 from singerlake.processor import Engine, open_engine
 from singerlake.processor.engine.sqlite.database import Database
 from singerlake.processor.engine.values import Grant, Item, Outcome, Slot, Terms
@@ -105,8 +104,8 @@ def broken_promises(promises: Sequence[str], folder: Path) -> list[str]:
     """What an image of the engine breaks: nothing, if all is well."""
     try:
         return _broken(promises, folder)
-    except SingerlakeError as error:
-        return [f"the engine does not open: {error}"]
+    except Exception as error:  # garbage may come out at any place
+        return [f"the engine does not work: {type(error).__name__}: {error}"]
 
 
 def _broken(promises: Sequence[str], folder: Path) -> list[str]:
