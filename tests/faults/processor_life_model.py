@@ -15,9 +15,9 @@ from tests.faults.processor_model import KEY, Bounds, P, ProcessorModel, State, 
 
 @dataclass(frozen=True)
 class LifeBounds(Bounds):
-    """`scheduled` events come by the timer, the rest at once. `cancels`, `pauses` and `redrives` are
-    how often somebody may do so. `closed`: the last event opens no session by itself. `sessions`: a
-    job may say that the session of the key is complete."""
+    """`scheduled` events come by the timer, the rest at once. `cancels`, `pauses` and `redrives`
+    are how often somebody may do so. `closed`: the last event opens no session by itself.
+    `sessions`: a job may say that the session of the key is complete."""
 
     scheduled: int = 0
     cancels: int = 0
@@ -41,6 +41,9 @@ class Life(State):
     request: int = 0
     asked: tuple[str, ...] = ()
     """A person's request whose answer was lost: sent again until it comes."""
+
+    is_complete: bool = False
+    """Whether a job has said that the session is complete, and no event has opened another."""
 
     cancelled: bool = False
     skipped: bool = False
@@ -176,7 +179,23 @@ class LifeModel(ProcessorModel):
             is_new = got.at == "working" and got.token != _field(state, "t")
             if isinstance(state, Life) and state.is_paused and not state.asked and is_new:
                 after = replace(after, bad=after.bad | {"HANDED_OUT_WHILE_PAUSED"})
+            if self.bounds.sessions:
+                after = self._session(state, worker, after, got)
             yield label, after
+
+    def _session(self, before: State, worker: Worker, after: State, got: Worker) -> State:
+        """An event that opens no session is not handed out once the session is complete."""
+        assert isinstance(after, Life)
+        settled = bool(worker.token) and _field(before, "t") == worker.token
+        over = after.is_complete or (worker.what == "end" and settled)
+        bad = set(after.bad)
+        if got.at == "working":
+            queue = dict(after.server).get(f"{P}q:{KEY}", ())
+            opening = {int(one.split("|")[0]): one.split("|")[2] for one in queue}
+            if over and opening.get(got.positions[0]) == "-":
+                bad.add("NOT_STARTED")
+            over = over and "S" not in [opening.get(one) for one in got.positions]
+        return replace(after, is_complete=over, bad=frozenset(bad))
 
     # Promises
 

@@ -46,7 +46,7 @@ SUITES = {
     "Load": Expected(2, 1),
     "Outages": Expected(18, 2),
     "Power cuts": Expected(2, 4),
-    "Processor": Expected(36, 17),
+    "Processor": Expected(50, 26),
     "Projecting": Expected(4, 2),
     "Rows by an enemy": Expected(8, 3),
     "Secrets": Expected(4, 6),

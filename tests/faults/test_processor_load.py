@@ -33,7 +33,7 @@ from tests.processor.servers import run_server
 
 SUITE, TEST = "Processor", "tests/faults/test_processor_load.py"
 MB = 1_000_000
-LONG = 300.0
+LONG = scaled(300.0, 1500.0)
 
 COMMITS, BACKLOG = scaled(20_000, 1_000_000), scaled(2_000, 100_000)
 WORKER_BYTES = 120 * MB
