@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 
 import msgspec
@@ -36,7 +36,7 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             )
 
     def deadline(self, span: Span) -> datetime:
-        return span.start + timedelta(seconds=parse_offset(self.by))
+        return self.window.later(span, parse_offset(self.by))
 
     def awaited(self) -> tuple[AnyEvent, ...]:
         """The events, in the expectation's window unless they have their own."""

@@ -15,7 +15,8 @@ from sqlalchemy.exc import IntegrityError
 from singerlake.errors import ConfigError
 from singerlake.runtime import REAL, Runtime
 from singerlake.wait.status.database import answered
-from singerlake.wait.status.table import INBOX, NAME
+from singerlake.wait.status.name import NAME, is_kept
+from singerlake.wait.status.table import INBOX
 from singerlake.wait.window import Span
 
 PAGE = 500
@@ -44,12 +45,17 @@ class Inbox:
     ) -> bool:
         """Keep a post; returns False for a repeat, which has the id of an earlier one.
 
-        Without an id every post is another. Raises `ConfigError` for names that are too long.
+        Without an id every post is another. Raises `ConfigError` for names that no table can keep.
         """
         for what, text in (("name", post), ("id", id or "")):
             if len(text) > NAME or (what == "name" and not text):
                 raise ConfigError(
                     f"expected the {what} of an event of 1 to {NAME} characters, found {len(text)}"
+                )
+            if not is_kept(text):
+                raise ConfigError(
+                    f"expected the {what} of an event as text without U+0000 and halves of "
+                    "characters (U+D800 to U+DFFF), found one of them"
                 )
         now = self._runtime.now()
         row = {
@@ -64,9 +70,13 @@ class Inbox:
             return True
         return False
 
-    def find(self, post: str, span: Span, after: int = 0) -> Iterator[Post]:
-        """The posts of a name in a span, in the order in which they came."""
+    def find(
+        self, post: str, span: Span, after: int = 0, since: datetime | None = None
+    ) -> Iterator[Post]:
+        """The posts of a name in a span, in the order in which they came; from `since` on."""
         which = and_(INBOX.c.post == post, INBOX.c.time >= span.start, INBOX.c.time < span.end)
+        if since is not None:
+            which = and_(which, INBOX.c.received >= since)
         while True:
             query = select(INBOX).where(and_(which, INBOX.c.number > after))
             query = query.order_by(INBOX.c.number).limit(PAGE)

@@ -13,13 +13,13 @@ import msgspec
 from singerlake.errors import ConfigError, SingerlakeError
 from singerlake.runtime import REAL, Runtime
 from singerlake.wait.arrival import Arrival, State
-from singerlake.wait.event import Awaited, require_names, source_type
+from singerlake.wait.event import ALWAYS, Awaited, require_names, source_type
 from singerlake.wait.need import ALL, Need
 from singerlake.wait.source.base import Answer, Question, Source
 from singerlake.wait.window import Span
 
 if TYPE_CHECKING:
-    from singerlake.wait.status.store import Status, StatusStore
+    from singerlake.wait.status.store import StatusStore
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,7 @@ class Waiter:
         self._store, self._runtime = store, runtime
         self._events = list(wait.events)
         self._received: dict[tuple[str, str], Arrival] = {}
+        self._remembered: Mapping[tuple[str, str], Arrival] = {}
         self._declared: set[tuple[str, str]] = set()
         self._errors: dict[tuple[str, str], str] = {}
         self._begun = False
@@ -124,6 +125,11 @@ class Waiter:
                 asked.append(Question(event, span))
         return asked
 
+    def remember(self, arrivals: Mapping[tuple[str, str], Arrival]) -> None:
+        """What had come when somebody looked before, by title and window. It counts where nobody
+        can know now: what was received stays received."""
+        self._remembered = arrivals
+
     def take(self, answers: Iterable[tuple[Question, Answer]], now: datetime) -> Progress:
         """How the wait stands after these answers to the questions of this moment."""
         errors: dict[str, SingerlakeError] = {}
@@ -144,15 +150,14 @@ class Waiter:
         """Once: the place in each source from which on an event without a window counts."""
         if self._begun:
             return
-        known = self._store.rows(self.wait.name) if self._store is not None else []
-        places = {row.name: row for row in known}
-        self._events = [
-            self._anchored(event, places.get(event.title)) for event in self.wait.events
-        ]
+        self._events = [self._anchored(event) for event in self.wait.events]
         self._begun = True
 
-    def _anchored(self, event: Awaited, row: Status | None) -> Awaited:
-        if row is None or event.window is not None:
+    def _anchored(self, event: Awaited) -> Awaited:
+        row = None
+        if self._store is not None and event.window is None:
+            row = self._store.find(self.wait.name, ALWAYS.name, event.title)
+        if row is None:
             source = self._sources.get(source_type(event))
             return event if source is None else source.anchored(event)
         kept: Awaited = msgspec.convert(row.event, type(event))
@@ -173,6 +178,8 @@ class Waiter:
 
     def _take(self, question: Question, answer: Answer, errors: dict[str, SingerlakeError]) -> None:
         title, window = question.event.title, question.span.name
+        if isinstance(answer, SingerlakeError):
+            answer = self._remembered.get((title, window), answer)
         if isinstance(answer, Arrival):
             if self._store is not None:
                 self._store.receive(self.wait.name, window, title, answer)

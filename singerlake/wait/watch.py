@@ -71,13 +71,16 @@ class Watch:
                 self._store.miss(notice.expectation.name, one.span.name, one.event.title)
 
     def _spans(self, expectation: Expectation, now: datetime) -> list[Span]:
-        """Windows in which the watch was asked for, the oldest first."""
+        """Windows in which the watch was asked for, the oldest first: the current one, those whose
+        deadline is still to come, and a few that are over."""
         span = expectation.window.at(now)
-        spans = [span]
-        for _ in range(WINDOWS_BACK):
+        spans, over = [span], 0
+        while over < WINDOWS_BACK:
             span = expectation.window.before(span)
-            if expectation.deadline(span) < self._began and not self._is_known(expectation, span):
+            deadline = expectation.deadline(span)
+            if deadline < self._began and not self._is_known(expectation, span):
                 break  # it was over before anybody watched
+            over += deadline <= now
             spans.append(span)
         return spans[::-1]
 

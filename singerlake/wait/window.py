@@ -73,6 +73,21 @@ class Window(msgspec.Struct, frozen=True, tag="calendar", tag_field="kind", omit
     def before(self, span: Span) -> Span:
         return self.at(span.start - _MOMENT)
 
+    def later(self, span: Span, seconds: int) -> datetime:
+        """So long after the span's beginning on the wall clock: six hours after midnight it is six,
+        also on the day on which the clocks change. Hours are counted as they pass."""
+        zone, length = zone_of(self.zone), timedelta(seconds=seconds)
+        offset = timedelta(seconds=self.offset)
+        try:
+            if self.frequency == "H":
+                return span.start + length
+            label = _floor(_wall(span.start, zone) - offset, self.frequency)
+            return _first_instant(label + offset + length, zone)
+        except OverflowError:
+            raise ConfigError(
+                f"{seconds} seconds after {span.name} are past the end of all dates"
+            ) from None
+
     def _span(self, moment: datetime) -> Span:
         zone, offset = zone_of(self.zone), timedelta(seconds=self.offset)
         label = _floor(_wall(moment, zone) - offset, self.frequency)

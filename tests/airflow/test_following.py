@@ -9,9 +9,10 @@ import pytest
 from singerlake.airflow.commits import following
 from singerlake.airflow.commits.following import MOST_SECONDS, Following, pause_after
 from singerlake.errors import Unavailable
-from singerlake.lake import Bookmark, Lake
+from singerlake.lake import Bookmark, Lake, open_on
+from singerlake.lake.rebuilding import rebuild
 from singerlake.store import MemoryStore, Store
-from tests.lake.landing import STREAM, TAP, land, land_each, new_store
+from tests.lake.landing import KEYS, STREAM, TAP, land, land_each, new_store
 
 
 def follow(store: Store, place: Bookmark | None = None) -> Following:
@@ -80,3 +81,29 @@ def test_pauses_grow_up_to_a_bound() -> None:
     pauses = [pause_after(failures, 5.0) for failures in range(1, 100)]
     assert pauses == sorted(pauses)
     assert (pauses[0], pauses[-1]) == (10.0, MOST_SECONDS)
+
+
+def test_after_a_rebuild_all_rings_once_more_and_says_so() -> None:
+    store = new_store()
+    land_each(store, range(3))
+    watched = follow(store)
+    ring = watched.look()
+    assert ring is not None
+    assert not ring.payload["rebuilt"]
+    store.delete(KEYS.manifest)
+    rebuild(store)
+    for one in (watched, follow(store, ring.bookmark)):
+        again = one.look()
+        assert again is not None
+        assert (again.payload["rebuilt"], again.payload["records"]) == (True, 3)
+        assert one.look() is None
+
+
+def test_the_first_commit_of_a_stream_rings_whoever_dies_before_it() -> None:
+    store = new_store()
+    open_on(store, create=True)
+    place = follow(store).skip()
+    land(store, [1])
+    ring = follow(store, Bookmark.parse(place.to_json())).look()
+    assert ring is not None
+    assert ring.payload["commits"] == 1

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from singerlake.airflow.commits.ranges import MOST_RUNS, Range, Ranges
+from singerlake.airflow.commits.ranges import MOST_RUNS, SINCE, Range, Ranges, given_since
 from singerlake.errors import ConfigError
 from singerlake.lake import Bookmark
 
@@ -68,3 +68,15 @@ def test_a_run_that_is_deleted_does_not_take_the_others_along() -> None:
 def test_what_is_no_state_of_ours_is_refused(value: object) -> None:
     with pytest.raises(ConfigError, match="delete it"):
         Ranges.parse(value)
+
+
+@pytest.mark.parametrize("conf", [None, {}, {"other": 1}])
+def test_a_run_reads_from_where_the_last_has_ended(conf: dict[str, object] | None) -> None:
+    assert given_since(conf) is None
+
+
+def test_a_run_can_be_given_where_it_begins() -> None:
+    assert [given_since({SINCE: number}) for number in (0, 7)] == [0, 7]
+    for wrong in (-1, True, "0", 1.5):
+        with pytest.raises(ConfigError, match="expected a sequence number"):
+            given_since({SINCE: wrong})

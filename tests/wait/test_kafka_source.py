@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 
 import pytest
 
 from singerlake.errors import ConfigError, Unavailable
-from singerlake.wait import KafkaEvent, Wait, Waiter, Window
+from singerlake.wait import Arrival, KafkaEvent, Sliding, Wait, Waiter, Window
 from singerlake.wait.event import Awaited
+from singerlake.wait.source.base import Question
 from singerlake.wait.source.kafka import KafkaSource
 from tests.kafka import Kafka, kafka
 
@@ -110,3 +112,30 @@ def test_a_message_of_the_same_millisecond_counts(broker: Kafka) -> None:
         assert later.look().is_done
     finally:
         later.close()
+
+
+def test_a_message_of_a_clock_that_is_ahead_slides_into_the_window(broker: Kafka) -> None:
+    broker.create("ahead")
+    source = KafkaSource(seconds=5.0)
+    one = event(broker, "ahead", window=Sliding(3600.0))
+    broker.send("ahead", b"{}", time=int((NOW + timedelta(hours=1)).timestamp() * 1000))
+    try:
+        assert source.look([Question(one, one.span(NOW, NOW))]) == [None]
+        later = NOW + timedelta(hours=1, seconds=1)
+        (answer,) = source.look([Question(one, one.span(NOW, later))])
+        assert isinstance(answer, Arrival)
+    finally:
+        source.close()
+
+
+def test_a_kafka_that_is_away_costs_all_who_ask_one_time_out() -> None:
+    config = {"bootstrap.servers": "127.0.0.1:1"}
+    events = [KafkaEvent(topic=f"t{n % 3}", config=config, window=Window("D")) for n in range(30)]
+    source = KafkaSource(seconds=0.5)
+    began = time.monotonic()
+    try:
+        answers = source.look([Question(one, one.span(NOW, NOW)) for one in events])
+    finally:
+        source.close()
+    assert all(isinstance(one, Unavailable) for one in answers)
+    assert time.monotonic() - began < 5  # and not 15

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -63,3 +64,25 @@ def test_what_was_not_written_is_written_later(
 
 def _away(*_: object) -> None:
     raise Unavailable("the database is away")
+
+
+def test_what_was_received_stays_received_where_nobody_can_know(store: StatusStore) -> None:
+    """After a restart the source is away, until the deadline."""
+    over = NOW + timedelta(hours=1)
+    wait = Wait("dag/run/task", EVENTS, NOW, deadline=over)
+    first = Waiter(wait)
+    a, b = first.questions(NOW)
+    there = Arrival(time=NOW, position={"at": 1}, text="post 1")
+    Mirror(store, wait).show(first.take([(a, there), (b, there)], NOW).standings)
+    changed = replace(wait, events=(EVENTS[0], HttpEvent(post="other", name="b", since=NOW)))
+    second = Waiter(changed)
+    second.remember(Mirror(store, changed).known())
+    a, b = second.questions(over)
+    progress = second.take([(a, Unavailable("away")), (b, Unavailable("away"))], over)
+    assert [one.state for one in progress.standings] == ["received", "missed"]
+    assert progress.standings[0].arrival == there
+    # Who can look believes what is there now.
+    third = Waiter(wait)
+    third.remember(Mirror(store, wait).known())
+    progress = third.take([(one, None) for one in third.questions(over)], over)
+    assert not progress.received

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import inspect, text
 
-from singerlake.errors import BadLocation, Unavailable, UnsupportedFormat
+from singerlake.errors import BadLocation, ConfigError, Unavailable, UnsupportedFormat
 from singerlake.wait import Arrival, HttpEvent, Window
 from singerlake.wait.inbox import Inbox
 from singerlake.wait.status.database import VERSION_TABLE, open_database
@@ -60,6 +60,22 @@ def test_names_that_no_sql_would_like(url: str) -> None:
     assert store.rows("w_") == []
     inbox.take("'\"%", {"a": "'"})
     assert [post.body for post in inbox.find("'\"%", Window("Y").at(inbox._runtime.now()))]
+    engine.dispose()
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "n\0l", "half \ud800"])
+def test_names_that_no_table_has_room_for(url: str, name: str) -> None:
+    """A run of fifty streams has such a title."""
+    engine = open_database(url)
+    store = StatusStore(engine)
+    event, other = HttpEvent(post=name, name=name), HttpEvent(post="x", name=f"{name}x")
+    for one in (event, other):
+        store.declare(name, one, DAY, None)
+    store.fail(name, DAY.name, event.title, name)
+    store.receive(name, DAY.name, event.title, Arrival(time=NOW, position={}, text=name))
+    assert [row.state for row in store.rows(name)] == ["received", "waiting"]
+    with pytest.raises(ConfigError, match="expected the"):
+        Inbox(engine).take(name, {})
     engine.dispose()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import smtplib
 from collections.abc import Iterator
+from datetime import datetime
 from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
@@ -169,3 +170,47 @@ def test_what_cannot_go_out_says_so(desk: Desk) -> None:
         send(notice, "mailto:ops@example.com", server, Client())
     with pytest.raises(NoAnswer, match="no answer"):
         send(notice, "http://127.0.0.1:1/hook", server, Client())
+
+
+@pytest.mark.parametrize(
+    ("day", "utc"),
+    [("2026-03-28", "05:00"), ("2026-03-29", "04:00"), ("2026-10-25", "05:00")],
+)
+def test_a_deadline_is_on_the_wall_clock(day: str, utc: str) -> None:
+    """By six is by six, also on days of 23 and 25 hours."""
+    expectation = Expectation(
+        name="by six", window=Window("D", "Europe/Berlin"), by="6h", events=(HttpEvent(post="A"),)
+    )
+    noon = datetime.fromisoformat(f"{day}T12:00+00:00")
+    wanted = datetime.fromisoformat(f"{day}T{utc}+00:00")
+    assert expectation.deadline(expectation.window.at(noon)) == wanted
+
+
+def test_a_deadline_where_midnight_does_not_exist() -> None:
+    expectation = Expectation(
+        name="x", window=Window("D", "Africa/Cairo"), by="6h", events=(HttpEvent(post="A"),)
+    )
+    noon = datetime.fromisoformat("2026-04-24T09:00+00:00")  # begins at one
+    assert expectation.deadline(expectation.window.at(noon)).isoformat() == (
+        "2026-04-24T03:00:00+00:00"
+    )
+
+
+def test_a_deadline_many_windows_later_is_seen(desk: Desk) -> None:
+    hourly = Expectation(
+        name="hourly", window=Window("H"), by="5h30m", events=(HttpEvent(post="A", name="A"),)
+    )
+    watch = desk.watch(hourly)
+    assert watch.look() == []
+    desk.clock.set("2026-07-07T01:30")
+    (notice,) = watch.look()
+    assert notice.span.name == "2026-07-06T20+0000"
+
+
+def test_titles_of_any_length_and_any_characters(desk: Desk) -> None:
+    watch = desk.watch(by_six("a" * 300 + "x", "a" * 300 + "y", "n\0l"))
+    desk.clock.set("2026-07-07T06:00")
+    (notice,) = watch.look()
+    assert len(notice.events) == 3
+    watch.done(notice)
+    assert watch.look() == []

@@ -21,7 +21,11 @@ MOST_SECONDS = 300.0
 
 @dataclass(frozen=True)
 class Ring:
-    """`payload` is what an asset's event says; `bookmark` is where the watcher stands after it."""
+    """`payload` is what an asset's event says; `bookmark` is where the watcher stands after it.
+
+    After a rebuild, or where an older manifest was put back, the commits have new numbers: all of
+    them ring once more, and the payload says `rebuilt`.
+    """
 
     payload: Mapping[str, Any]
     bookmark: Bookmark
@@ -61,6 +65,7 @@ class Following:
             "stream": self._stream,
             "after": before.to_json(),
             "until": after.to_json(),
+            "rebuilt": before.log_id not in ("", after.log_id),
             "commits": len({one.last_sequence for one in commits}),
             "records": None if None in records else sum(filter(None, records)),
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from airflow.sdk import Asset
@@ -9,9 +10,9 @@ from airflow.sdk.exceptions import AirflowRuntimeError
 from airflow.sdk.execution_time.context import AssetStateStoreAccessor
 
 from singerlake.airflow import settings
-from singerlake.airflow.commits.ranges import Range, Ranges
-from singerlake.errors import ConfigError
-from singerlake.lake import Increment
+from singerlake.airflow.commits.ranges import SINCE, Range, Ranges, given_since
+from singerlake.errors import ConfigError, StaleBookmark
+from singerlake.lake import Bookmark, Increment, Stream
 
 KEY = "singerlake_read_by_"
 
@@ -20,11 +21,14 @@ def new_commits(context: Any, asset: Asset | None = None) -> Increment:
     """What was committed since the last run of this DAG that succeeded, or all.
 
     `asset` is that of `commits_of`; the task's only one among its inlets by default. All tasks of a
-    run, and all their retries, get the same commits. A run that fails leaves its commits to the
-    next. Let one run of the DAG be active at a time: two would read the same.
+    run, and all their retries, get the same commits; tasks that begin together should get them
+    from one before them. A run that fails leaves its commits to the next. Let one run of the DAG
+    be active at a time: two would read the same.
 
-    Raises `ConfigError`, and `StaleBookmark` after a rebuild: then delete the asset's state, and
-    the DAG reads everything once more.
+    A run whose configuration has `new_commits_since` reads the commits after this sequence number,
+    and all with 0.
+
+    Raises `ConfigError`, and `StaleBookmark` after a rebuild, until such a run has succeeded.
     """
     chosen = asset or _only_asset(context)
     place = dict(chosen.extra["singerlake"])
@@ -34,12 +38,33 @@ def new_commits(context: Any, asset: Asset | None = None) -> Increment:
     ranges = Ranges.parse(state.get(key) or {})
     known = ranges.of(ti.run_id)
     if known is not None:
-        return stream.increment(known.since, known.until)
-    since = ranges.since(lambda run_id: _has_succeeded(ti, run_id))
-    increment = stream.increment(since)
+        return _increment(stream, ti.dag_id, known.since, known.until)
+    sequence = given_since(context["dag_run"].conf)
+    if sequence is None:
+        since = ranges.since(lambda run_id: _has_succeeded(ti, run_id))
+    else:
+        since = stream.increment().up_to(sequence).until if sequence else None
+    increment = _increment(stream, ti.dag_id, since)
     if increment.until is not None:
         state.set(key, ranges.add(Range(ti.run_id, since, increment.until)).to_json())
     return increment
+
+
+def _increment(
+    stream: Stream, dag_id: str, since: Bookmark | None, until: Bookmark | None = None
+) -> Increment:
+    """Raises `StaleBookmark`, which says how to go on."""
+    try:
+        return stream.increment(since, until)
+    except StaleBookmark as error:
+        conf, read = json.dumps({SINCE: 0}), 0 if since is None else since.sequence
+        raise StaleBookmark(
+            f"{error}. The DAG {dag_id!r} has read up to sequence number {read} of the log of then. "
+            "No commit is lost, and nobody can say by numbers which it has read. Trigger a run with "
+            f"the configuration {conf} to read all commits once more, or with a sequence number of "
+            "the log of now to read those after it. Once that run has succeeded, the DAG goes on "
+            "from there"
+        ) from None
 
 
 def _only_asset(context: Any) -> Asset:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -12,6 +12,9 @@ from singerlake.lake import Bookmark
 
 MOST_RUNS = 20
 """Older runs that are cleared read what is new, as a new run does."""
+
+SINCE = "new_commits_since"
+"""In the configuration of a run: a sequence number, after which it reads."""
 
 
 class Range(msgspec.Struct, frozen=True):
@@ -57,3 +60,17 @@ class Ranges(msgspec.Struct, frozen=True):
                 f"expected what `new_commits` has kept in the asset's state, found another value "
                 f"({error}): delete it to read everything once more"
             ) from None
+
+
+def given_since(conf: Mapping[str, Any] | None) -> int | None:
+    """The sequence number after which a run reads, if its configuration has one.
+
+    Raises `ConfigError`.
+    """
+    value = (conf or {}).get(SINCE)
+    if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
+        return value
+    raise ConfigError(
+        f"expected a sequence number such as 0 as `{SINCE}` in the run's configuration, "
+        f"found {value!r:.80}"
+    )

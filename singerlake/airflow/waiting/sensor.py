@@ -43,13 +43,13 @@ class EventsSensor(BaseOperator):
     :param wait: the name under which the table shows the wait in its run; that of the task by
         default.
     :param own: the title of the one event that the task stands for, where several tasks share one
-        wait: `wait_for` makes these.
+        wait: `wait_for` makes these. (templated, as the title is)
 
     A task that Airflow maps, and one whose events come from another task, begins on a worker for a
     moment: only there are its arguments known.
     """
 
-    template_fields: Sequence[str] = ("events", "at", "since", "deadline")
+    template_fields: Sequence[str] = ("events", "at", "since", "deadline", "own")
     ui_color = "#dbeafe"
 
     def __init__(

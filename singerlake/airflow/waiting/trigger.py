@@ -66,6 +66,7 @@ class EventsTrigger(BaseTrigger):
             yield TaskFailedEvent(xcoms={"error": str(error)})
             return
         waiter, seen = Waiter(wait), _Seen(self, wait)
+        await seen.remind(waiter)
         while True:
             progress = await self.look(waiter)
             ended = outcome.decided(progress, self.own, self.soft_fail)
@@ -119,6 +120,16 @@ class _Seen:
         self._mirror: Mirror | None = None
         self._said: dict[str, str] = {}
         self._is_away = False
+
+    async def remind(self, waiter: Waiter) -> None:
+        """After a restart: of what had come before it."""
+        try:
+            waiter.remember(
+                await table.in_thread(lambda: Mirror(table.store(), self._wait).known())
+            )
+        except SingerlakeError as error:
+            self._log.warning("the table of awaited events cannot be read: %s", error)
+            self._is_away = True
 
     async def show(self, standings: Sequence[Standing]) -> None:
         for one in standings:

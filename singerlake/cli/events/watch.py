@@ -16,7 +16,7 @@ from singerlake.cli.name import shown
 from singerlake.cli.options import Span, command, json_option
 from singerlake.cli.root import Root, reach_options
 from singerlake.cli.storage_options import options_of
-from singerlake.errors import ConfigError, SingerlakeError
+from singerlake.errors import ConfigError, SingerlakeError, Unavailable
 from singerlake.lake import FeedOptions, Lake
 from singerlake.runtime import REAL
 from singerlake.wait.source.lake import LakeSource
@@ -89,11 +89,18 @@ def watch(
     client = extra_module("http.client", "wait", PACKAGES).Client()
     never = threading.Event()
     while True:
-        found = watching.look()
-        for notice in found:
-            _send(notice, notices, server, client, as_json, watching)
-        if once:
-            click.get_current_context().exit(1 if found else 0)
+        try:
+            found = watching.look()
+            for notice in found:
+                _send(notice, notices, server, client, as_json, watching)
+        except Unavailable as error:
+            # The database of waits is away: who watches for absence must not be absent itself.
+            if once:
+                raise
+            complain(f"{type(error).__name__}: {error}")
+        else:
+            if once:
+                click.get_current_context().exit(1 if found else 0)
         REAL.wait(never, every)
 
 

@@ -32,9 +32,8 @@ class InboxSource:
     def _answer(self, question: Question) -> Answer:
         event: HttpEvent = question.event
         try:
-            for post in self._inbox.find(event.post, question.span):
-                is_new = event.since is None or post.received >= event.since
-                if is_new and matches(post.body, event.match):
+            for post in self._inbox.find(event.post, question.span, since=event.since):
+                if matches(post.body, event.match):
                     return Arrival(
                         time=post.time,
                         position={"inbox": post.number, "id": post.id},

@@ -36,6 +36,7 @@ class KafkaSource:
         self._runtime, self._seconds = runtime, seconds
         self._consumers: dict[str, Consumer] = {}
         self._read: OrderedDict[str, dict[int, int]] = OrderedDict()
+        self._asked: dict[tuple[str, str], dict[int, tuple[int, int]] | Unavailable] = {}
         self._lock = threading.Lock()
 
     def anchored(self, event: KafkaEvent) -> Awaited:
@@ -43,6 +44,7 @@ class KafkaSource:
             return event
         try:
             with self._lock:
+                self._asked.clear()
                 ends = {number: end for number, (_, end) in self._ends(event).items()}
         except SingerlakeError:
             return msgspec.structs.replace(event, since=self._runtime.now())
@@ -52,6 +54,7 @@ class KafkaSource:
 
     def look(self, questions: Sequence[Question]) -> list[Answer]:
         with self._lock:
+            self._asked.clear()
             answers = [self._answer(one) for one in questions]
             while len(self._read) > MOST_QUESTIONS:
                 self._read.popitem(last=False)
@@ -79,12 +82,16 @@ class KafkaSource:
         fresh = [number for number in ends if number not in places]
         places.update(self._starts(question, {number: ends[number] for number in fresh}))
         for number, (low, end) in ends.items():
+            is_early = False
             for message in self._messages(event, number, max(places[number], low), end):
                 arrival = _arrival(event, message)
                 is_wanted = _is_since(arrival, event) and question.span.holds(arrival.time)
                 if is_wanted and matches(_body(message), event.match):
                     return arrival
-                places[number] = int(message.offset() or 0) + 1
+                # By a clock that is ahead of ours: it comes into a window that slides.
+                is_early |= event.frequency == "sliding" and arrival.time >= question.span.end
+                if not is_early:
+                    places[number] = int(message.offset() or 0) + 1
         return None
 
     def _messages(self, event: KafkaEvent, number: int, start: int, end: int) -> Iterator[Message]:
@@ -142,24 +149,34 @@ class KafkaSource:
         return low if last is not None and _arrival(event, last).time >= start else end
 
     def _ends(self, event: KafkaEvent) -> dict[int, tuple[int, int]]:
-        """The offsets of each partition: the first, and that after the last."""
-        consumer = self._consumer(event)
+        """The offsets of each partition: the first, and that after the last. A topic is asked once
+        for all who look together, and a Kafka that is away costs them one time-out."""
+        key, consumer = _config_key(event), self._consumer(event)
+        for known in (self._asked.get((key, "")), self._asked.get((key, event.topic))):
+            if isinstance(known, Unavailable):
+                raise known
+            if known is not None:
+                return known
+        place = (key, "")
         try:
             topic = consumer.list_topics(event.topic, timeout=self._seconds).topics[event.topic]
+            place = (key, event.topic)
             if topic.error is not None:
                 raise KafkaException(topic.error)
-            return {
+            ends = {
                 number: consumer.get_watermark_offsets(
                     TopicPartition(event.topic, number), timeout=self._seconds
                 )
                 for number in sorted(topic.partitions)
             }
         except KafkaException as error:
+            self._asked[place] = _unavailable(event, error)
             raise _unavailable(event, error) from None
+        self._asked[place] = ends
+        return ends
 
     def _consumer(self, event: KafkaEvent) -> Consumer:
-        config = _config(event)
-        key = json.dumps(config, sort_keys=True)
+        config, key = _config(event), _config_key(event)
         if key not in self._consumers:
             own = {
                 "group.id": f"singerlake-wait-{self._runtime.new_id()}",
@@ -179,6 +196,10 @@ class KafkaSource:
 
 def _key(question: Question) -> str:
     return f"{question.span.name} {msgspec.json.encode(question.event).decode()}"
+
+
+def _config_key(event: KafkaEvent) -> str:
+    return json.dumps(_config(event), sort_keys=True)
 
 
 def _config(event: KafkaEvent) -> dict[str, Any]:

@@ -7,7 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from singerlake.wait.status.store import StatusStore
+import msgspec
+
+from singerlake.wait.arrival import Arrival
+from singerlake.wait.status.name import fitting
+from singerlake.wait.status.store import StatusStore, received
 from singerlake.wait.waiter import Standing, Wait
 
 
@@ -17,6 +21,19 @@ class Mirror:
     def __init__(self, store: StatusStore, wait: Wait) -> None:
         self._store, self._wait = store, wait
         self._written: dict[tuple[str, str], tuple[str, str]] = {}
+
+    def known(self) -> dict[tuple[str, str], Arrival]:
+        """What the table has as received, by title and window, of the same events. Raises
+        `Unavailable`."""
+        events = {fitting(one.title): one for one in self._wait.events}
+        return {
+            (events[row.name].title, row.window): received(row)
+            for row in self._store.rows(self._wait.name)
+            if row.state == "received"
+            and row.name in events
+            and row.frequency != "sliding"
+            and row.event == msgspec.to_builtins(events[row.name])
+        }
 
     def show(self, standings: Sequence[Standing]) -> None:
         """Raises `Unavailable`; what was not written then is written the next time."""

@@ -139,6 +139,12 @@ class StatusStore:
             return [_status(row) for row in reversed(connection.execute(query).mappings().all())]
 
 
+def received(row: Status) -> Arrival:
+    """What came, of a row that is received."""
+    time = row.last_receive_time or ALWAYS.start
+    return Arrival(time=time, position=row.position or {}, text=row.last_receive or "")
+
+
 def _is_row(wait: str, window: str, name: str) -> ColumnElement[bool]:
     return and_(AWAITED.c.wait == wait, AWAITED.c.window == window, AWAITED.c.name == name)
 

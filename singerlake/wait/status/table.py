@@ -20,8 +20,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeDecorator
 
-NAME = 250
-"""The longest name: MySQL's keys hold no more."""
+from singerlake.wait.status.name import NAME, cleaned, fitting
 
 
 class Moment(TypeDecorator[datetime]):
@@ -37,27 +36,47 @@ class Moment(TypeDecorator[datetime]):
         return None if value is None else value.replace(tzinfo=timezone.utc)
 
 
+class Name(TypeDecorator[str]):
+    """A name of any length, of any characters."""
+
+    impl = String(NAME)
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        return None if value is None else fitting(value)
+
+
+class Words(TypeDecorator[str]):
+    """Text for people, of any characters."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        return None if value is None else cleaned(value)
+
+
 METADATA = MetaData()
 
 AWAITED = Table(
     "singerlake_awaited",
     METADATA,
     Column("id", Integer, primary_key=True),
-    Column("wait", String(NAME), nullable=False),
-    Column("window", String(NAME), nullable=False),
-    Column("name", String(NAME), nullable=False),
-    Column("msg", Text, nullable=False),
+    Column("wait", Name, nullable=False),
+    Column("window", Name, nullable=False),
+    Column("name", Name, nullable=False),
+    Column("msg", Words, nullable=False),
     Column("source_type", String(NAME), nullable=False),
     Column("frequency", String(20), nullable=False),
     Column("window_start", Moment),
     Column("window_end", Moment),
-    Column("last_receive", Text),
+    Column("last_receive", Words),
     Column("last_receive_time", Moment),
     Column("timeout", Moment),
     Column("state", String(20), nullable=False),
     Column("late", Boolean, nullable=False),
     Column("position", Text),
-    Column("error", Text, nullable=False),
+    Column("error", Words, nullable=False),
     Column("event", Text, nullable=False),
     Column("changed", Moment, nullable=False),
     UniqueConstraint("wait", "window", "name", name="singerlake_awaited_once"),
