@@ -38,6 +38,8 @@ def _library() -> ctypes.CDLL:
             ctypes.c_int,
             [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_int],
         ),
+        ("rd_kafka_mock_broker_set_down", ctypes.c_int, [ctypes.c_void_p, ctypes.c_int32]),
+        ("rd_kafka_mock_broker_set_up", ctypes.c_int, [ctypes.c_void_p, ctypes.c_int32]),
     ):
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
@@ -51,6 +53,13 @@ class Kafka:
 
     def create(self, topic: str, partitions: int = 1) -> None:
         _library().rd_kafka_mock_topic_create(self.cluster, topic.encode(), partitions, 1)
+
+    def kill(self) -> None:
+        """Connections are cut and refused; what was sent is kept."""
+        assert _library().rd_kafka_mock_broker_set_down(self.cluster, 1) == 0
+
+    def restart(self) -> None:
+        assert _library().rd_kafka_mock_broker_set_up(self.cluster, 1) == 0
 
     def send(self, topic: str, value: bytes, partition: int = 0, time: int = 0) -> None:
         """`time` in milliseconds; now, if 0."""

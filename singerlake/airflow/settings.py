@@ -14,6 +14,8 @@ from singerlake.wait.status.place import VARIABLE, default_url
 
 ROOT = "SINGERLAKE_ROOT"
 STORAGE_OPTIONS = "SINGERLAKE_STORAGE_OPTIONS"
+CONNECTION = "airflow://"
+"""An address that begins so names a connection of Airflow."""
 
 
 def database_url() -> str:
@@ -22,14 +24,36 @@ def database_url() -> str:
 
 
 def opened_lake(url: str) -> Lake:
-    """The lake at an address, or at $SINGERLAKE_ROOT without one.
+    """The lake at an address, or at $SINGERLAKE_ROOT without one. `airflow://NAME` is the lake of
+    that connection of Airflow, whose extra has `root` and `storage_options`.
 
     Raises `ConfigError`, and what the store raises.
     """
     address = url or os.environ.get(ROOT)
     if not address:
         raise ConfigError(f"expected the lake of an event: `lake`, or ${ROOT}; found neither")
+    if address.startswith(CONNECTION):
+        return open_on(open_store(*_connected(address.removeprefix(CONNECTION))))
     return open_on(open_store(address, _storage_options()))
+
+
+def _connected(name: str) -> tuple[str, dict[str, Any]]:
+    """The address and the options that a connection has. Not in the thread of an event loop."""
+    from airflow.exceptions import AirflowNotFoundException
+    from airflow.sdk import BaseHook
+
+    try:
+        extra = BaseHook.get_connection(name).extra_dejson
+    except AirflowNotFoundException:
+        raise ConfigError(f"expected a connection {name!r} in Airflow, found none") from None
+    root, options = extra.get("root"), extra.get("storage_options") or {}
+    if not isinstance(root, str) or not root or not isinstance(options, dict):
+        # The extra may hold a secret, so it is not repeated.
+        raise ConfigError(
+            f"connection {name!r}: expected an extra such as "
+            '{"root": "s3://bucket/lake", "storage_options": {}}, found another'
+        )
+    return root, options
 
 
 def _storage_options() -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,7 +51,13 @@ class Ground:
 
 @pytest.fixture(scope="session")
 def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
-    home = tmp_path_factory.mktemp("airflow")
+    with new_ground(tmp_path_factory.mktemp("airflow")) as made:
+        yield made
+
+
+@contextmanager
+def new_ground(home: Path, metadata: str = "", **more: str) -> Iterator[Ground]:
+    """`metadata` is the URL of Airflow's own database; SQLite without one."""
     lake, database = str(home / "lake"), f"sqlite:///{home / 'events.db'}"
     open_on(open_store(lake), create=True)
     with kafka() as broker, mail_server(home / "mail") as mail:
@@ -67,9 +74,11 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
             "SINK": str(home / "sink.jsonl"),
             "KAFKA": broker.bootstrap,
             "AIRFLOW_CONN_SMTP_DEFAULT": json.dumps(smtp),
+            **more,
         }
-        with airflow(home / "airflow", [DAGS, EXAMPLES], **variables) as running:
+        with airflow(home / "airflow", [DAGS, EXAMPLES], metadata, **variables) as running:
             start(running, NAMES)
+            running.connect("lake", "generic", extra=json.dumps({"root": lake}))
             yield Ground(running, lake, database, broker, mail, home / "sink.jsonl")
 
 

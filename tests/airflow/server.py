@@ -28,6 +28,7 @@ COMMANDS = {
     "triggerer": ["triggerer", "--skip-serve-logs"],
     "dag-processor": ["dag-processor"],
 }
+COMMANDS["another triggerer"] = COMMANDS["triggerer"]
 
 
 ENDS = ("success", "failed", "skipped", "upstream_failed")
@@ -116,17 +117,17 @@ class Airflow:
         except (httpx.HTTPError, ValueError):
             return {}
 
+    def connect(self, name: str, conn_type: str, **more: str) -> None:
+        """Make a connection; see `connect_to_itself`."""
+        body = {"connection_id": name, "conn_type": conn_type, **more}
+        with self.client() as client:
+            client.post("/api/v2/connections", json=body).raise_for_status()
+
     def connect_to_itself(self, name: str) -> None:
         """A connection to the receiver in the API server, with a token."""
         with self.client() as client:
             token = client.headers["Authorization"].removeprefix("Bearer ")
-            body = {
-                "connection_id": name,
-                "conn_type": "http",
-                "host": f"{self.url}/singerlake",
-                "password": token,
-            }
-            client.post("/api/v2/connections", json=body).raise_for_status()
+        self.connect(name, "http", host=f"{self.url}/singerlake", password=token)
 
     def has_dags(self, *dag_ids: str) -> bool:
         with self.client() as client:
@@ -152,6 +153,16 @@ class Airflow:
             one["task_id"] + (f"[{one['map_index']}]" if one["map_index"] >= 0 else ""): one[
                 "state"
             ]
+            for one in answer.json()["task_instances"]
+        }
+
+    def triggerers(self, dag_id: str, run_id: str) -> dict[str, int | None]:
+        """The triggerer that each task of a run waits in, by its job."""
+        path = f"/api/v2/dags/{dag_id}/dagRuns/{run_id}/taskInstances"
+        with self.client() as client:
+            answer = client.get(path, params={"limit": 200})
+        return {
+            one["task_id"]: (one["triggerer_job"] or {}).get("id")
             for one in answer.json()["task_instances"]
         }
 

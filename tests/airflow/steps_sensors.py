@@ -115,6 +115,26 @@ def a_triggerer_that_dies_loses_no_event_and_moves_no_deadline(ground: Ground) -
     assert airflow.xcom("one_sensor", late, "waits", "missing") == ["partner"]
 
 
+def a_triggerer_takes_over_from_one_that_died(ground: Ground) -> None:
+    """Fifty waits are with two triggerers; each ends once, also those of the one that is killed."""
+    airflow = ground.airflow
+    airflow.start("another triggerer")
+    run = airflow.trigger("many", {"post": "for-both"})
+    waits = {f"waits_{number}": "deferred" for number in range(50)}
+    airflow.until_tasks("many", run, {**waits, "works": "success"})
+
+    def both_wait() -> bool:
+        return len({one for one in airflow.triggerers("many", run).values() if one}) == 2
+
+    until(both_wait, "both triggerers have waits")
+    airflow.kill("triggerer")
+    ground.inbox().take("for-both", {})
+    airflow.until_tasks("many", run, dict.fromkeys(waits, "success"))
+    rows = ground.table().rows_under(f"many/{run}/")
+    assert [row.state for row in rows] == ["received"] * 50
+    airflow.start("triggerer")
+
+
 def tasks_mark_events_for_others(ground: Ground) -> None:
     run = ground.airflow.trigger("marks")
     names = ("by-database", "by-http", "by-kafka")

@@ -34,3 +34,4 @@ def test_in_a_real_airflow(ground: Ground, tmp_path: Path) -> None:
     # The rest kills the triggerer.
     sensors.a_triggerer_that_dies_loses_no_event_and_moves_no_deadline(ground)
     steps_commits.every_commit_is_read_once_by_a_run_that_succeeds(ground)
+    steps_commits.a_rebuild_is_named_and_a_run_can_begin_anew(ground)

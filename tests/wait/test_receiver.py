@@ -66,7 +66,8 @@ def test_the_time_is_that_of_the_event(url: str, inbox: Inbox) -> None:
 
 @pytest.mark.parametrize(
     "body",
-    [b'{"id": "a\\u0000"}', b'{"id": "\\ud800"}', b"{", b"[1]", b'"x"', b'{"time": "soon"}', b'{"time": 7}', b'{"a": NaN}', b"\xff", b"[" * 9],
+    [b"{", b"[1]", b'"x"', b'{"time": "soon"}', b'{"time": 7}', b'{"a": NaN}', b"\xff", b"[" * 9,
+     b'{"id": "a\\u0000"}', b'{"id": "\\ud800"}'],
 )  # fmt: skip
 def test_bad_posts_are_refused_with_the_reason(url: str, inbox: Inbox, body: bytes) -> None:
     answer = httpx.post(f"{url}/events/a", content=body)

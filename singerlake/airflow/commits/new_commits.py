@@ -59,11 +59,10 @@ def _increment(
     except StaleBookmark as error:
         conf, read = json.dumps({SINCE: 0}), 0 if since is None else since.sequence
         raise StaleBookmark(
-            f"{error}. The DAG {dag_id!r} has read up to sequence number {read} of the log of then. "
-            "No commit is lost, and nobody can say by numbers which it has read. Trigger a run with "
-            f"the configuration {conf} to read all commits once more, or with a sequence number of "
-            "the log of now to read those after it. Once that run has succeeded, the DAG goes on "
-            "from there"
+            f"{error}. The DAG {dag_id!r} has read up to number {read} of the log of then. No "
+            "commit is lost, but numbers do not say which of them it has read. Trigger a run with "
+            f"the configuration {conf} to read all commits once more, or with a number of the log "
+            "of now to read those after it. Once that run has succeeded, the DAG goes on from there"
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""Names as the tables keep them: taps, streams and senders choose them, and databases have limits."""
+"""Names as the tables keep them: others choose them, and databases have limits."""
 
 from __future__ import annotations
 

@@ -53,7 +53,13 @@ with DAG("missed", schedule=None):
 
 with DAG("any_of", schedule=None):
     group = wait_for(
-        [LakeCommit(tap=TAP, stream=STREAM, window=DAY, name="here"), HttpEvent(post="never")],
+        [
+            # By a connection of Airflow, and with a title that is a template.
+            LakeCommit(
+                tap=TAP, stream=STREAM, window=DAY, name="{{ 'here' }}", lake="airflow://lake"
+            ),
+            HttpEvent(post="never"),
+        ],
         group_id="any",
         need=ANY,
         **QUICK,
