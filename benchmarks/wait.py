@@ -1,7 +1,7 @@
-"""Requests and CPU per minute of 1, 200 and 2,000 waits for 5 streams of a lake.
+"""Requests and CPU per minute of 1, 200 and 2,000 waits, and waits in Airflow beside its sensors.
 
-The peers poll as one does without a shared source: each wait reads its manifest, whole or by a
-conditional request of its own. A classic sensor holds a worker all that time, too.
+The peers of the first table poll as one does without a shared source: each wait reads its manifest,
+whole or by a conditional request of its own. Those of the second are Airflow's own sensors.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
+from benchmarks import wait_airflow
 from benchmarks.result import Cell, Goal, Result, Table
 from benchmarks.stores import Metered
 from singerlake.airflow import settings
@@ -57,7 +58,6 @@ def run() -> Result:
                 cost.processor,
                 cost.requests / ours.requests,
                 cost.processor / ours.processor,
-                0 if kind == OURS else 60 * size,
             ]
         )
     columns = (
@@ -67,7 +67,6 @@ def run() -> Result:
         "CPU, s a minute",
         "requests, of ours",
         "CPU, of ours",
-        "worker slots, s a minute",
     )
     limit = STREAMS * LOOKS
     goals = [
@@ -82,11 +81,10 @@ def run() -> Result:
         f"Nothing changes: {LOOKS} looks, as many as a minute has at 5 seconds. The physical limit "
         f"is one request for each of {STREAMS} streams and look, {limit} a minute. The store is in "
         "memory, so the time is that of the client alone.",
-        "*Worker slots* are not measured here. Ours are 0: waits begin and end in Airflow's "
-        "triggerer, and a test has 50 of them in a pool of one slot, which stays free. The others "
-        "are by arithmetic: a sensor that pokes holds a slot all the time.",
     ]
-    return Result([Table(f"Waits for {STREAMS} streams", columns, rows)], goals, notes)
+    in_airflow, more_goals, more_notes = wait_airflow.measured()
+    tables = [Table(f"Waits for {STREAMS} streams", columns, rows), in_airflow]
+    return Result(tables, [*goals, *more_goals], [*notes, *more_notes])
 
 
 async def _measure(size: int, kind: str) -> _Cost:
