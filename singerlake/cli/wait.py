@@ -19,7 +19,7 @@ from singerlake.cli.name import shown
 from singerlake.cli.options import Span, command, json_option, time_option
 from singerlake.cli.root import Root, reach_options
 from singerlake.cli.storage_options import options_of
-from singerlake.errors import ConfigError, DamageError, SingerlakeError, StoreError
+from singerlake.errors import ConfigError, DamageError, SingerlakeError, StoreError, Unavailable
 from singerlake.lake import FeedOptions, Lake
 from singerlake.runtime import REAL
 from singerlake.wait.event import HttpEvent
@@ -95,7 +95,7 @@ def wait(
         raise click.UsageError("--window and --since both say what counts: give only one of them")
     events = [parse_word(word, window, since) for word in rest]
     events += [HttpEvent(name=name, post=name, window=window, since=since) for name in posts]
-    lake = Root(str(url), options_of(storage_options, pairs)).lake() if rest else None
+    opened = _opener(Root(str(url), options_of(storage_options, pairs))) if rest else None
     wanted = Wait(
         name=f"command {REAL.new_id()[:8]}",
         events=tuple(events),
@@ -103,7 +103,7 @@ def wait(
         need=_need(is_any, at_least),
         deadline=_deadline(timeout),
     )
-    with _sources(lake, bool(posts), database, every) as sources:
+    with _sources(opened, bool(posts), database, every) as sources:
         _report(_wait(Waiter(wanted, sources), every, as_json), as_json)
 
 
@@ -122,15 +122,25 @@ def _deadline(timeout: str | None) -> datetime | None:
     return REAL.now() + timedelta(seconds=seconds)
 
 
+def _opener(root: Root) -> Callable[[str], Lake]:
+    """Opens the lake of all events. What is no lake is wrong use; a store that is away may come
+    back until the deadline."""
+    lake: Lake | None = None
+    try:
+        lake = root.lake()
+    except Unavailable as error:
+        complain(_text(error))
+    return lambda url: root.lake() if lake is None else lake
+
+
 @contextmanager
 def _sources(
-    lake: Lake | None, has_posts: bool, database: str | None, every: float
+    opened: Callable[[str], Lake] | None, has_posts: bool, database: str | None, every: float
 ) -> Iterator[dict[str, Source]]:
     sources: dict[str, Any] = {}
-    if lake is not None:
-        opened = lake
+    if opened is not None:
         options = FeedOptions(poll_seconds=every, idle_seconds=every)
-        source = LakeSource(lambda url: opened, options)
+        source = LakeSource(opened, options)
         sources = {"lake-run": source, "lake-commit": source}
     if has_posts:
         sources["http"] = open_waits(database).inbox_source()
@@ -156,7 +166,7 @@ def _wait(waiter: Waiter, every: float, as_json: bool) -> Progress:
 
 @contextmanager
 def _shown(as_json: bool) -> Iterator[Callable[[Progress], None]]:
-    """A live table on a terminal; a line for each arrival and error elsewhere."""
+    """A live table on a terminal; a line for each error elsewhere."""
     if as_json:
         yield lambda progress: None
     elif is_terminal():

@@ -8,16 +8,20 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import httpx
 import pytest
 
-from singerlake.lake import open_lake
+from singerlake.cli.root import Root
+from singerlake.errors import Unavailable
+from singerlake.lake import Lake, open_lake
 from singerlake.runtime import Runtime
 from singerlake.wait.inbox import Inbox
 from singerlake.wait.status.database import open_database
+from singerlake.wait.watch import Notice, Watch
 from tests.cli.lake import run, said
 from tests.lake.landing import KEYS, STREAM, TAP
 from tests.lake.running import land_run
@@ -151,6 +155,72 @@ def test_watch_reports_once_and_exits_with_1(lake: Path, tmp_path: Path, databas
         f"run of {TAP}": "received",
         "run of tap-never--x": "missed",
     }
+
+
+def test_a_store_that_is_away_ends_no_wait(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither when the command begins, nor later; only the deadline does."""
+    real, away = Root.lake, [True] * 3
+
+    def flaky(root: Root) -> Lake:
+        if away and away.pop():
+            raise Unavailable("away")
+        return real(root)
+
+    monkeypatch.setattr(Root, "lake", flaky)
+    words = ("wait", lake, f"{TAP}/{STREAM}@1", "--every", "0.1", "--timeout")
+    assert "sequence 1" in said(*words, "60s")
+    assert not away
+    monkeypatch.setattr(Root, "lake", lambda root: (_ for _ in ()).throw(Unavailable("away")))
+    said(*words, "1s", code=5)
+
+
+def test_a_watch_goes_on_while_its_database_is_away(
+    lake: Path, tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "expectations.json"
+    expectation = {
+        "name": "runs",
+        "by": "1s",
+        "window": {"kind": "calendar", "frequency": "Y"},
+        "events": [{"type": "lake-run", "tap": TAP, "lake": str(lake)}],
+    }
+    path.write_text(json.dumps({"expectations": [expectation]}))
+    looks: list[int] = []
+
+    def look(watch: Watch) -> list[Notice]:
+        looks.append(1)
+        if len(looks) == 3:
+            raise KeyboardInterrupt
+        raise Unavailable("the database is away")
+
+    monkeypatch.setattr(Watch, "look", look)
+    words = ("events", "watch", path, "--database", database)
+    assert run(*words, "--every", "0.01").exit_code == 130
+    looks.clear()
+    assert run(*words, "--once").exit_code == 5
+
+
+@pytest.mark.slow
+def test_an_interrupted_wait_ends_with_130(lake: Path) -> None:
+    command = [sys.executable, "-m", "singerlake.cli", "wait", str(lake), "tap-never--x"]
+    with subprocess.Popen(
+        [*command, "--http", "x", "--database", f"sqlite:///{lake}.db", "--every", "0.1"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as waiting:
+        until_there(Path(f"{lake}.db"))
+        waiting.send_signal(signal.SIGINT)
+        assert waiting.wait(60) == 130
+        assert waiting.stdout is not None
+        assert "Traceback" not in waiting.stdout.read()
+
+
+def until_there(path: Path) -> None:
+    end = time.monotonic() + 60
+    while not path.exists():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 @pytest.mark.slow
