@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from singerlake.errors import Unavailable
+from singerlake.errors import MissingManifest, Unavailable, UnknownStream, UnknownTap
 from singerlake.lake import Bookmark, Cursor, FeedOptions, Lake
 from singerlake.lake.feed.event import Committed, Failed
 from singerlake.lake.feed.feed import Feed
@@ -47,15 +47,10 @@ class Following:
         options = FeedOptions(interval, interval)
         return Following(lake.feed(cursor, [tap], [stream], options=options), tap, stream)
 
-    def skip(self) -> Bookmark:
-        """Pass over what is there; returns where that ends. Raises `Unavailable`."""
-        self._take(None)
-        return self._bookmark()
-
     def look(self) -> Ring | None:
         """None where nothing is new. Raises `Unavailable` where nobody can know now."""
         before = self._bookmark()
-        commits = self._take(MOST_EVENTS)
+        commits = self._take()
         if not commits:
             return None
         after = self._bookmark()
@@ -71,11 +66,11 @@ class Following:
         }
         return Ring(payload, after, len(commits) >= MOST_EVENTS)
 
-    def _take(self, most: int | None) -> list[Committed]:
+    def _take(self) -> list[Committed]:
         """What came before a failure counts: the feed does not give it again."""
         commits: list[Committed] = []
         failure: Failed | None = None
-        for event in islice(self._feed.poll(), most):
+        for event in islice(self._feed.poll(), MOST_EVENTS):
             if isinstance(event, Committed):
                 commits.append(event)
             elif isinstance(event, Failed) and event.stream:
@@ -86,6 +81,20 @@ class Following:
 
     def _bookmark(self) -> Bookmark:
         return self._feed.cursor.bookmarks.get((self._tap, self._stream), Bookmark("", 0))
+
+
+def end_of(lake: Lake, tap: str, stream: str) -> Bookmark:
+    """Where a stream ends now; the beginning of one that is not there yet. Costs what one look
+    costs, however many commits there are. Raises `MissingManifest`, and where nobody answers."""
+    try:
+        increment = lake.stream(tap, stream).increment()
+    except (UnknownTap, UnknownStream):
+        return Bookmark("", 0)
+    if increment.until is None:
+        raise MissingManifest(
+            f"{tap}/{stream}: there are files, and no manifest; run `singerlake rebuild`"
+        )
+    return increment.until
 
 
 def pause_after(failures: int, interval: float) -> float:

@@ -18,7 +18,7 @@ from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 from airflow.triggers.shared_stream import AdvanceItem, SharedStreamProducer
 
 from singerlake.airflow import settings
-from singerlake.airflow.commits.following import Following, pause_after
+from singerlake.airflow.commits.following import Following, end_of, pause_after
 from singerlake.lake import Bookmark
 
 BOOKMARK = "singerlake_bookmark"
@@ -101,17 +101,13 @@ class _Producer(SharedStreamProducer):
         )
 
     async def _begin(self) -> Following:
+        lake = await asyncio.to_thread(settings.opened_lake, self._lake)
         kept = await self._state.aget(BOOKMARK)
-        following = await asyncio.to_thread(self._follow, kept)
-        if kept is None and not self._from_start:
-            # Kept before the first look: what is committed after a crash has to ring.
-            place = await asyncio.to_thread(following.skip)
-            await self._state.aset(BOOKMARK, place.to_json())
-        return following
-
-    def _follow(self, kept: object) -> Following:
         place = None if kept is None else Bookmark.parse(kept)
-        lake = settings.opened_lake(self._lake)
+        if place is None and not self._from_start:
+            place = await asyncio.to_thread(end_of, lake, self._tap, self._stream)
+            # Kept before the first look: what is committed after a crash has to ring.
+            await self._state.aset(BOOKMARK, place.to_json())
         return Following.open(lake, self._tap, self._stream, place, self._interval)
 
     async def _patiently(self, work: Callable[[], Any]) -> Any:
