@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from collections.abc import Sequence
 from datetime import datetime, timezone
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,7 +17,7 @@ from singerlake.airflow import settings
 from singerlake.airflow.waiting import sources
 from singerlake.airflow.waiting.sources import Sources, shared, source_of
 from singerlake.errors import ConfigError, Unavailable
-from singerlake.lake import open_on
+from singerlake.lake import open_lake, open_on
 from singerlake.store.counting import Counting
 from singerlake.wait import HttpEvent, KafkaEvent, LakeCommit, LakeRun, Wait, Waiter
 from singerlake.wait.arrival import Arrival
@@ -172,3 +175,43 @@ def test_a_lake_without_an_address_is_an_error_that_says_what_to_do(
     with pytest.raises(ConfigError, match="JSON object") as caught:
         settings.opened_lake("memory://x")
     assert "secret" not in str(caught.value)
+
+
+@pytest.fixture
+def connections(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The extras of Airflow's connections, by a stand-in: here is no Airflow."""
+    known: dict[str, Any] = {}
+
+    class NotFound(Exception): ...
+
+    class Hook:
+        @staticmethod
+        def get_connection(name: str) -> Any:
+            if name not in known:
+                raise NotFound
+            return SimpleNamespace(extra_dejson=known[name])
+
+    modules = {"airflow": SimpleNamespace(), "airflow.sdk": SimpleNamespace(BaseHook=Hook)}
+    modules["airflow.exceptions"] = SimpleNamespace(AirflowNotFoundException=NotFound)
+    for name, module in modules.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    return known
+
+
+def test_a_lake_can_be_a_connection(connections: dict[str, Any], tmp_path: Path) -> None:
+    open_lake(tmp_path / "lake", create=True)
+    connections["raw"] = {"root": str(tmp_path / "lake"), "storage_options": {}}
+    assert settings.opened_lake("airflow://raw").taps() == []
+
+
+@pytest.mark.parametrize(
+    "extra", [None, {}, {"root": 7}, {"root": "/x", "storage_options": ["s3cret"]}]
+)
+def test_a_connection_that_says_no_lake_is_an_error_that_says_what_to_do(
+    connections: dict[str, Any], extra: Any
+) -> None:
+    if extra is not None:
+        connections["raw"] = extra
+    with pytest.raises(ConfigError, match="'raw'") as caught:
+        settings.opened_lake("airflow://raw")
+    assert "s3cret" not in str(caught.value)
