@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Literal
 
 from singerlake.runtime import REAL, Runtime
+from singerlake.wait.event import ALWAYS
 from singerlake.wait.expectation import Expectation
 from singerlake.wait.source.base import Source
 from singerlake.wait.status.store import StatusStore
@@ -15,8 +16,10 @@ from singerlake.wait.waiter import Standing, Wait, Waiter
 from singerlake.wait.window import Span
 
 WINDOWS_BACK = 3
-"""So many windows that are over are looked at again, for what comes late, or was missed while
-nobody watched."""
+"""So many windows that are over are looked at again, for what comes late."""
+
+MOST_WINDOWS = 1000
+"""No more are looked at together, however long nobody watched."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,7 @@ class Watch:
         self._expectations, self._sources = expectations, sources
         self._store, self._runtime = store, runtime
         self._began = runtime.now()
+        self._behind: dict[str, datetime | None] = {}
         self._waiters: dict[tuple[str, str], Waiter] = {}
 
     def look(self) -> list[Notice]:
@@ -62,7 +66,10 @@ class Watch:
         asked = [(one, span) for one in self._expectations for span in self._spans(one, now)]
         current = {(one.name, span.name) for one, span in asked}
         self._waiters = {key: one for key, one in self._waiters.items() if key in current}
-        return [notice for one, span in asked for notice in self._notices(one, span, now)]
+        notices = [notice for one, span in asked for notice in self._notices(one, span, now)]
+        for name in self._behind.keys() - {one.expectation.name for one in notices}:
+            self._behind[name] = None  # all of it was reported
+        return notices
 
     def done(self, notice: Notice) -> None:
         """The notice has gone out: it does not come again."""
@@ -72,22 +79,39 @@ class Watch:
 
     def _spans(self, expectation: Expectation, now: datetime) -> list[Span]:
         """Windows in which the watch was asked for, the oldest first: the current one, those whose
-        deadline is still to come, and a few that are over."""
+        deadline is still to come, a few that are over, and those that passed while nobody watched.
+        """
         span = expectation.window.at(now)
         spans, over = [span], 0
-        while over < WINDOWS_BACK:
+        behind = self._behind_since(expectation)
+        while (over < WINDOWS_BACK or span.start > behind) and len(spans) < MOST_WINDOWS:
             span = expectation.window.before(span)
             deadline = expectation.deadline(span)
-            if deadline < self._began and not self._is_known(expectation, span):
+            is_asked = span.start >= behind or self._is_known(expectation, span)
+            if deadline < self._began and not is_asked:
                 break  # it was over before anybody watched
             over += deadline <= now
             spans.append(span)
         return spans[::-1]
 
+    def _behind_since(self, expectation: Expectation) -> datetime:
+        """The newest window that a watch before this one has seen: those after it passed while
+        nobody watched. In the far future once they are reported, or where nobody has watched."""
+        name = expectation.name
+        if name not in self._behind:
+            rows = self._store.rows(name, 10 * len(expectation.events))
+            # Events may have other windows: that of a month began before anybody watched.
+            own = [one for one in rows if one.frequency == expectation.window.frequency]
+            self._behind[name] = max(
+                (one.window_start or ALWAYS.start for one in own), default=None
+            )
+        return self._behind[name] or ALWAYS.end
+
     def _is_known(self, expectation: Expectation, span: Span) -> bool:
         return any(
             self._store.find(expectation.name, event.span(span.start, span.start).name, event.title)
             for event in expectation.awaited()
+            if event.frequency == expectation.window.frequency
         )
 
     def _notices(self, expectation: Expectation, span: Span, now: datetime) -> list[Notice]:

@@ -207,6 +207,37 @@ def test_a_deadline_many_windows_later_is_seen(desk: Desk) -> None:
     assert notice.span.name == "2026-07-06T20+0000"
 
 
+def test_what_was_missed_while_nobody_watched_is_reported(desk: Desk) -> None:
+    """A weekend, by the hour; and what did not go out comes again."""
+    hourly = Expectation(
+        name="hourly", window=Window("H"), by="30m", events=(HttpEvent(post="A", name="A"),)
+    )
+    desk.watch(hourly).look()  # of 01:00
+    desk.clock.set("2026-07-09T01:10")
+    watch = desk.watch(hourly)
+    assert len(watch.look()) == 48
+    notices = watch.look()
+    assert len(notices) == 48
+    for notice in notices:
+        watch.done(notice)
+    assert watch.look() == []
+    assert watch.look() == []
+    assert len(watch._waiters) == 4  # the current one, and three that are over
+    assert desk.watch(hourly).look() == []
+
+
+def test_an_event_of_a_month_asks_for_no_day_before_the_first_watch(desk: Desk) -> None:
+    desk.clock.set("2026-07-15T01:00")
+    events = (
+        HttpEvent(post="A", name="A"),
+        HttpEvent(post="B", name="B", window=Window("M")),
+    )
+    daily = Expectation(name="daily", window=Window("D"), by="6h", events=events)
+    desk.watch(daily).look()
+    desk.clock.set("2026-07-16T01:00")
+    assert {one.span.name for one in desk.watch(daily).look()} == {"2026-07-15"}
+
+
 def test_titles_of_any_length_and_any_characters(desk: Desk) -> None:
     watch = desk.watch(by_six("a" * 300 + "x", "a" * 300 + "y", "n\0l"))
     desk.clock.set("2026-07-07T06:00")

@@ -22,6 +22,10 @@ from singerlake.wait.source.base import Answer, Question
 SECONDS = 10.0
 """How long a broker may take for one answer."""
 
+QUIET = {"log_level": 2}
+"""What fails is an answer. librdkafka would print each try to reach a broker that is away, too: a
+thousand lines in minutes."""
+
 MOST_QUESTIONS = 20_000
 """Of which it is known how far they were read: the others begin anew."""
 
@@ -185,7 +189,7 @@ class KafkaSource:
                 "allow.auto.create.topics": False,
             }
             try:
-                self._consumers[key] = Consumer({**config, **own})
+                self._consumers[key] = Consumer({**QUIET, **config, **own})
             except KafkaException as error:
                 raise ConfigError(
                     f"topic {event.topic!r}: expected settings of librdkafka, found others "
