@@ -36,7 +36,14 @@ SECONDS = 30.0
 SAMPLES = 5
 """A second: how often Airflow's database is asked which tasks run."""
 
-WAITING = ("deferred", "up_for_reschedule", "running")
+WAITING = {
+    "ours": ("deferred",),
+    "deferrable": ("deferred",),
+    "reschedule": ("up_for_reschedule", "scheduled", "queued", "running"),
+    "poke": ("running",),
+}
+"""States of a task that waits, by kind."""
+
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -127,7 +134,7 @@ def _round(
     file = root.parent / f"{kind}-{number}"
     run = running.trigger(kind, {"file": str(file)})
     begin = _Found()
-    _watched_until(running, run, begin, lambda states: _all(states, WAITING))
+    _watched_until(running, run, begin, lambda states: _all(states, WAITING[kind]))
     _watched(running, run, SECONDS + chance.uniform(0, INTERVAL), found)
     if kind == "ours":
         _commit(root, number)
