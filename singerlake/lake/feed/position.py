@@ -86,16 +86,15 @@ def require(snapshot: Snapshot, bookmark: Bookmark, remedy: str = _ANEW) -> None
 def _require_same_file(snapshot: Snapshot, bookmark: Bookmark, where: str, remedy: str) -> None:
     """Raises `StaleBookmark` where the bookmark's number is of another commit.
 
-    Without anything new to read, only rows that cost no request are compared: the next commit
-    brings the rest.
+    Without anything new to read, only what costs no request is compared, rows and gaps of the
+    manifest: the next commit brings the rest.
     """
     if not bookmark.check:
         return
     rows = snapshot.manifest.files
     is_at_hand = bool(rows) and rows[0].lowest_sequence <= bookmark.sequence
-    if bookmark.sequence == snapshot.manifest.last_sequence and not is_at_hand:
-        return
-    found = _check_at(snapshot, bookmark.sequence)
+    is_all_read = bookmark.sequence == snapshot.manifest.last_sequence
+    found = _check_at(snapshot, bookmark.sequence) if is_at_hand or not is_all_read else LOST
     if found == LOST and bookmark.check != LOST:
         found = _check_of_lost(snapshot, bookmark.sequence)
     if found not in ("", LOST, bookmark.check):

@@ -115,6 +115,24 @@ def test_the_loss_of_another_commit_under_the_number_is_no_excuse(store: MemoryS
     assert kinds(consumer.poll()) == ["StaleBookmark"], "the second commit is another now"
 
 
+def test_the_loss_of_every_file_hides_no_other_commit(store: MemoryStore) -> None:
+    land_each(store, [1])
+    before = store.read(KEYS.manifest).data
+    land_each(store, [2])
+    backup = store.read(KEYS.manifest).data
+    overwrite(store, KEYS.manifest, before)
+    land_each(store, [3])
+    consumer = Following(store)
+    consumer.poll()
+    overwrite(store, KEYS.manifest, backup)
+    for row in list(store.list(KEYS.folder)):
+        if row.key.endswith(".singer.gz"):
+            store.delete(row.key)
+    rebuild(store)
+    assert files_in(store) == []
+    assert kinds(consumer.poll()) == ["StaleBookmark"], "the second commit was another then"
+
+
 def test_a_gap_that_overlaps_files_gives_only_numbers_without_one(store: MemoryStore) -> None:
     land_each(store, [1, 2, 3])
     gap = Gap(first_sequence=1, last_sequence=2, reason="by hand", recorded=clock.now())
