@@ -32,6 +32,7 @@
     │   ├── LockTimeout             another writer held the lock for too long
     │   ├── CommitConflict          other writers kept winning the manifest
     │   ├── Pinned                  a pin reads what would be deleted: wait, or unpin it
+    │   ├── ReadOnly                the lake may not be changed for now: wait, or set it writable
     │   ├── BacklogFull             too many events wait in one key: add them later
     │   ├── Fenced                  another processor has the key: stop, nothing of this one counts
     │   ├── Later                   raised by a job: try this event again later, without a count
@@ -178,6 +179,10 @@ class CommitConflict(BusyError):
 
 class Pinned(BusyError):
     """A pin reads what would be deleted: wait until it is over, or remove the pin."""
+
+
+class ReadOnly(BusyError):
+    """Somebody has set the lake read-only: wait until that is over, or end it."""
 
 
 class BacklogFull(BusyError):

@@ -32,6 +32,7 @@ from singerlake.format.nearest import did_you_mean
 from singerlake.lake import Lake, open_on
 from singerlake.lake import Tap as LakeTap
 from singerlake.lake.extent import require_streams
+from singerlake.lake.write_guard import guarded
 from singerlake.plugin import output
 from singerlake.plugin.about import as_text
 from singerlake.plugin.config import (
@@ -220,7 +221,7 @@ class TapSingerlake(Tap):
         root = self.config["lake_root"]
         options = self.config.get("storage_options") or {}
         if tap_id := self.config.get("tap_id"):
-            return Lake(open_store(root, options)).tap(tap_id)
+            return Lake(guarded(open_store(root, options))).tap(tap_id)
         taps = open_on(open_store(root, options)).taps()
         if len(taps) != 1:
             names = ", ".join(tap.tap_id for tap in taps) or "none yet"

@@ -62,7 +62,7 @@ def check(
       singerlake check ./lake --json | jq '.findings[].code'
     """
     require_tap_with_stream(tap, stream)
-    lake = root.lake()
+    lake = root.lake(write=fix)
     times = replace(LockTimes(), stale_after=stale_after)
     with (
         tracing(lake) as trace,

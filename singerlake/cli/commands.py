@@ -34,6 +34,7 @@ COMMANDS = {
     "process": "Run work per stream, in commit order.",
     "project": "Publish streams as typed files.",
     "put": "Put files of any kind into the lake.",
+    "read-only": "Refuse every change of a lake.",
     "rebuild": "Make all metadata again, from the files.",
     "runs": "List runs, and how they ended.",
     "show": "Show one stream.",

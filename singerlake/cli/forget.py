@@ -31,7 +31,7 @@ def forget(
       singerlake forget ./lake camera-1 photos --id 5f0c2b7de1a94c63a0f6d2b1c8e47935
       singerlake forget ./lake camera-1 photos --id 5f0c2b7de1a94c63a0f6d2b1c8e47935 --apply
     """
-    told = forget_files(root.lake(), tap, stream, ids, apply=apply)
+    told = forget_files(root.lake(write=apply), tap, stream, ids, apply=apply)
     if as_json:
         rows = [{**as_json_of(one.entry), "shared": one.shared} for one in told]
         print_json({"applied": apply, "files": rows})

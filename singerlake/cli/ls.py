@@ -13,6 +13,7 @@ from singerlake.cli.console import complain, moment, number, print_json, print_t
 from singerlake.cli.name import shown
 from singerlake.cli.options import command, json_option
 from singerlake.cli.progress import counted, progress
+from singerlake.cli.read_only import as_json_of, say_status
 from singerlake.cli.root import Root, root_arguments
 from singerlake.cli.selection import Chosen, chosen
 from singerlake.errors import DamageError, InputError, UnsupportedFormat
@@ -53,9 +54,11 @@ def ls(
     lake = root.lake()
     with progress("reading manifests") as bar:
         taps = _listed(lake, chosen(lake, tap, stream), bar)
+        status = lake.status()
     if as_json:
-        print_json({"root": lake.store.url, "taps": taps})
+        print_json({"root": lake.store.url, **as_json_of(status), "taps": taps})
     else:
+        say_status(status)
         _print(taps)
     problems = [row["problem"] for row in _rows(taps) if "problem" in row]
     for problem in problems if not as_json else ():

@@ -36,7 +36,7 @@ def pin(root: Root, name: str, until: datetime | None, by: str | None, as_json: 
       singerlake sql ./lake 'select count(*) from orders' --as-of before-migration
       singerlake project ./lake tap-github--meltano --out ./tables --as-of pin:before-migration
     """
-    lake = root.lake()
+    lake = root.lake(write=True)
     made = lake.pin(name, until, by)
     if as_json:
         print_json({"root": lake.store.url, "pin": as_json_of(made)})

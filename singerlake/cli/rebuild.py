@@ -47,7 +47,7 @@ def rebuild(root: Root, tap: str | None, stream: str | None, apply: bool, as_jso
       singerlake rebuild ./lake tap-github--meltano issues --apply
     """
     require_tap_with_stream(tap, stream)
-    store = root.lake().store
+    store = root.lake(write=apply).store
     with progress("rebuilding") as bar:
         report = run_rebuild(store if apply else DryRun(store), tap, stream, bar)
     if as_json:

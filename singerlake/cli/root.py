@@ -13,6 +13,7 @@ from singerlake.cli.complete import complete_stream, complete_tap, complete_word
 from singerlake.cli.place import in_place
 from singerlake.cli.storage_options import options_of
 from singerlake.lake import Lake, open_on
+from singerlake.lake.write_guard import require_writable
 from singerlake.store import Store, open_store
 
 Command = Callable[..., Any]
@@ -33,9 +34,15 @@ class Root:
         """The store, whether a lake is there or not. Raises `BadLocation`."""
         return open_store(self.url, self.options)
 
-    def lake(self) -> Lake:
-        """The lake that must be there. Raises `BadLocation` and `NotALake`."""
-        return open_on(self.store())
+    def lake(self, *, write: bool = False) -> Lake:
+        """The lake that must be there; who is to `write` is refused before any work.
+
+        Raises `BadLocation`, `NotALake` and `ReadOnly`.
+        """
+        lake = open_on(self.store())
+        if write:
+            require_writable(lake.store)
+        return lake
 
 
 def root_arguments(

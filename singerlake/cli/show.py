@@ -16,6 +16,7 @@ from singerlake.cli.console import moment, number, plural, print_json, print_tab
 from singerlake.cli.name import shown
 from singerlake.cli.options import command, json_option
 from singerlake.cli.progress import counted, progress
+from singerlake.cli.read_only import as_json_of, say_status
 from singerlake.cli.root import Root, root_arguments
 from singerlake.cli.sparkline import BUCKETS, legend, sparkline
 from singerlake.format.manifest import File, Totals
@@ -62,15 +63,17 @@ def show(root: Root, tap: str, stream: str, limit: int, as_json: bool) -> None:
       singerlake show ./lake tap-github--meltano issues --limit 100
       SINGERLAKE_ROOT=./lake singerlake show tap-github--meltano issues --json
     """
-    snapshot = root.lake().stream(tap, stream).snapshot()
+    lake = root.lake()
+    snapshot, status = lake.stream(tap, stream).snapshot(), lake.status()
     totals = snapshot.totals
     tally = _Tally(deque(maxlen=limit))
     with progress("reading the log") as bar:
         files = counted(tally.passing(snapshot.files()), totals.files, bar)
         found = arrivals(committed_rows(snapshot.store, snapshot.keys, files), BUCKETS)
     if as_json:
-        print_json(_as_json(snapshot, totals, tally, found))
+        print_json({**_as_json(snapshot, totals, tally, found), **as_json_of(status)})
     else:
+        say_status(status)
         _print(snapshot, totals, tally, found)
 
 

@@ -22,7 +22,7 @@ def unpin(root: Root, name: str, as_json: bool) -> None:
       singerlake unpin ./lake before-migration
       singerlake pin ./lake nightly    # under a name that is free again
     """
-    lake = root.lake()
+    lake = root.lake(write=True)
     lake.unpin(name)
     if as_json:
         print_json({"root": lake.store.url, "unpinned": name})

@@ -88,7 +88,7 @@ def vacuum(
       singerlake vacuum ./lake --purge --grace 24 --apply
     """
     require_tap_with_stream(tap, stream)
-    lake = root.lake()
+    lake = root.lake(write=apply)
     failures = Failures()
     every, skipped = _streams(lake, tap, stream, failures)
     if purge:

@@ -15,6 +15,9 @@ from singerlake.format import document, times
 
 KIND = "singerlake.lake"
 
+READ_ONLY = "read-only"
+"""The status of a lake in which nothing may be changed. Any lake without a status may be."""
+
 ANNOTATIONS = {"owner": "", "description": "", "documentation": "", "job": "", "tags": {}}
 """What a new tap's entry invites people to fill in."""
 
@@ -43,6 +46,36 @@ def decode(data: bytes, where: str) -> dict[str, Any]:
 
 def encode(body: dict[str, Any]) -> bytes:
     return document.encode_object(body)
+
+
+def decode_head(data: bytes, where: str) -> dict[str, Any]:
+    """What a document says of the lake itself, also where its taps cannot be read.
+
+    Raises `CorruptDocument` and `UnsupportedFormat`.
+    """
+    return document.decode_object(data, KIND, where)
+
+
+def status(body: Mapping[str, Any]) -> str:
+    """`READ_ONLY`, or what a newer program may have set; "" where the lake may be written."""
+    return _text(body.get("status"))
+
+
+def status_reason(body: Mapping[str, Any]) -> str:
+    """Why, as somebody wrote it."""
+    return _text(body.get("status_reason"))
+
+
+def with_status(body: Mapping[str, Any], status: str, reason: str = "") -> dict[str, Any]:
+    """The document with this status in front of the taps; "" takes it away."""
+    told = {"status": status, "status_reason": reason}
+    kept = {name: value for name, value in body.items() if name not in told}
+    taps = {"taps": kept.pop("taps")} if "taps" in kept else {}
+    return {**kept, **{name: value for name, value in told.items() if value}, **taps}
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)
 
 
 def with_taps(body: dict[str, Any], tap_ids: Iterable[str]) -> dict[str, Any]:

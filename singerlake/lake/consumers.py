@@ -28,10 +28,10 @@ def note(store: Store, tap: str, consumers: Mapping[str, Consumer]) -> bool:
     """Note these consumers, by stream. Never raises: a job may read a lake that it may not write.
 
     Returns whether they are noted. Not in a store that cannot replace a document safely: what
-    people write at the same time would be lost.
+    people write at the same time would be lost; nor in a lake that is read-only.
     """
     try:
-        return store.promise() is Promise.CONDITIONAL and _note(store, tap, consumers)
+        return _note(store, tap, consumers)
     except SingerlakeError as error:
         logger.info("The lake document does not say what was made of the streams: %s", error)
         return False
@@ -45,6 +45,9 @@ def _note(store: Store, tap: str, consumers: Mapping[str, Consumer]) -> bool:
         except NotFound:
             return False
         body = lake_document.decode(stored.data, f"{store.url}/{key}")
+        # The status first: a store finds out its promise by writing.
+        if lake_document.status(body) or store.promise() is not Promise.CONDITIONAL:
+            return False
         changed = consumer.with_consumers(body, tap, consumers)
         try:
             store.replace(key, lake_document.encode(changed), stored.version)

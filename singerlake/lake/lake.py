@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 from singerlake.format import keys as key_names
 from singerlake.format.catalogue import Entry
 from singerlake.format.keys import StreamKeys
+from singerlake.format.lake_document import READ_ONLY
 from singerlake.format.pin import Pin
-from singerlake.lake import annotation, discovery, pins, registry, snapshot, unknown
+from singerlake.lake import annotation, discovery, pins, registry, snapshot, status, unknown
 from singerlake.lake.feed import increment
 from singerlake.lake.feed.bookmark import Bookmark
 from singerlake.lake.feed.cursor import Cursor
@@ -26,6 +27,8 @@ from singerlake.lake.feed.options import DEFAULTS, FeedOptions
 from singerlake.lake.identity import new_run_id, person
 from singerlake.lake.runs import LOST_AFTER, Run, history
 from singerlake.lake.snapshot import Snapshot
+from singerlake.lake.status import Status
+from singerlake.lake.write_guard import guarded, require_writable, unguarded
 from singerlake.store import Store, open_store
 
 if TYPE_CHECKING:
@@ -141,6 +144,23 @@ class Lake:
 
         return Feed(follower or Follower(self.store, options), cursor or Cursor(), taps, streams)
 
+    def status(self) -> Status:
+        """Whether the lake may be written: one request."""
+        return status.read(self.store)
+
+    def set_read_only(self, reason: str = "") -> Status:
+        """Have every writer, and all that mends or deletes, refuse to change this lake.
+
+        Those at work look every five minutes. Raises `NotALake` without a lake document.
+        """
+        status.change(unguarded(self.store), READ_ONLY, reason)
+        return self.status()
+
+    def set_writable(self) -> Status:
+        """End what `set_read_only` began."""
+        status.change(unguarded(self.store), "")
+        return self.status()
+
     def annotations(self) -> dict[str, dict[str, Any]]:
         """What people wrote about the taps in the lake document."""
         body = registry.read_lake_document(self.store)
@@ -179,25 +199,32 @@ class Lake:
         options: WriterOptions | None = None,
         on_commit: OnCommit | None = None,
     ) -> Writer:
-        """A writer for one tap and one run; `on_commit` hears of each commit. Raises `BadName`."""
+        """A writer for one tap and one run; `on_commit` hears of each commit.
+
+        Raises `BadName`, and `ReadOnly` where the lake may not be written.
+        """
         from singerlake.lake.writer import Writer  # who reads needs none of it
 
         key_names.escape(tap_id)
+        require_writable(self.store)
         return Writer(self.store, tap_id, run_id or new_run_id(), options, on_commit)
 
 
 def open_lake(url: str | Path, /, *, create: bool = False, **storage_options: Any) -> Lake:
     """Open the lake at a path or any fsspec URL; `storage_options` are fsspec's.
 
-    Raises `NotALake` where there is none, unless `create` asks to make one.
+    Raises `NotALake` where there is none, unless `create` asks to make one, which is for who is
+    about to write: it raises `ReadOnly` where the lake may not be written.
     """
     return open_on(open_store(url, storage_options), create=create)
 
 
 def open_on(store: Store, *, create: bool = False) -> Lake:
-    """Open the lake on a store that is open already. Raises `NotALake`."""
+    """Open the lake on a store that is open already. Raises `NotALake` and `ReadOnly`."""
+    store = guarded(store)
     if create:
         registry.register_taps(store, [])
+        require_writable(store)
     else:
         unknown.require_lake(store)
     return Lake(store)

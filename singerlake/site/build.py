@@ -82,7 +82,8 @@ def build(
     address = address or lake.store.url
     title = title or address.rstrip("/").rpartition("/")[2] or address
     with folder.writing(out) as draft:
-        pages = Pages(title, address, clock.now(), has_find=found is not None)
+        has_find = found is not None
+        pages = Pages(title, address, clock.now(), has_find=has_find, status=lake.status())
         making = _Making(lake, draft, pages, checked, outputs, found, lineage)
         built = making.write(progress)
         draft.write(folder.MARK, folder.mark(**asdict(built)))

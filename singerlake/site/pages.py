@@ -9,6 +9,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from singerlake.lake.status import Status
 from singerlake.site import page, words
 from singerlake.site.properties import joined
 from singerlake.site.survey import SIZES
@@ -24,7 +25,13 @@ class Pages:
     """The templates, with what all pages of one site share."""
 
     def __init__(
-        self, title: str, address: str, built: datetime, *, has_find: bool = False
+        self,
+        title: str,
+        address: str,
+        built: datetime,
+        *,
+        has_find: bool = False,
+        status: Status | None = None,
     ) -> None:
         self.title, self.address, self.built = title, address, built
         self._environment = Environment(
@@ -54,6 +61,7 @@ class Pages:
             problems_page=page.PROBLEMS,
             site_title=title,
             singerlake_version=version("singerlake"),
+            status=status or Status(),
             size_names=_size_names(),
         )
 

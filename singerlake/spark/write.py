@@ -28,6 +28,7 @@ from singerlake.lake import clock, lock, registration, registry, uploads
 from singerlake.lake.feed.bookmark import Bookmark
 from singerlake.lake.identity import new_writer_id
 from singerlake.lake.lock import LockTimes
+from singerlake.lake.write_guard import guarded, require_writable
 from singerlake.spark import encode, singer_types
 from singerlake.spark.task_files import TaskFiles, Uploaded, WriteJob, WriteOptions
 from singerlake.spark.write_run import end_run
@@ -64,7 +65,8 @@ class LakeWriter(DataSourceArrowWriter):
             )
         self.options, self._names = options, names
         schema_of_records = Schema(singer_types.of_struct(fields), options.key_properties)
-        store = options.store()
+        store = guarded(options.store())
+        require_writable(store)
         store.promise()
         self._job = WriteJob(
             options, store, schema_of_records, new_writer_id(), uploads.new_job(), clock.now()

@@ -62,6 +62,20 @@ def test_all_files_are_where_they_belong(lake: Lake, tmp_path: Path) -> None:
     assert (built.taps, built.streams, built.records, built.pages) == (1, 1, 3, 4)
 
 
+def test_every_page_says_that_the_lake_is_read_only(lake: Lake, tmp_path: Path) -> None:
+    build(lake, tmp_path / "before")
+    lake.set_read_only("legal <b>hold</b>")
+    build(lake, tmp_path / "after")
+    pages = list((tmp_path / "after").rglob("*.html"))
+    assert len(pages) == 4
+    for one in pages:
+        text = one.read_text()
+        assert "read-only" in text
+        assert "Nothing in this lake may be changed." in text
+        assert "legal &lt;b&gt;hold" in text
+    assert not any("read-only" in one.read_text() for one in (tmp_path / "before").rglob("*.html"))
+
+
 def test_no_name_leads_outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     hostile = lakes.shop(monkeypatch)
     build(hostile, tmp_path / "a" / "site")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
@@ -18,6 +19,7 @@ from singerlake.errors import (
     CommitConflict,
     ConfigError,
     OutcomeUnknown,
+    ReadOnly,
     SingerlakeError,
 )
 from singerlake.format.keys import StreamKeys
@@ -110,6 +112,25 @@ def assert_whole(store: Store, *numbers: int) -> None:
     assert ids(store) == list(numbers)
     assert codes(check(store)) == []
     assert len(files(store)) == len(list(open_on(store).stream(TAP, STREAM).snapshot().files()))
+
+
+def test_a_write_to_a_lake_that_is_read_only_is_refused(store: MemoryStore) -> None:
+    saved(store, 1)
+    open_on(store).set_read_only()
+    before = objects_in(store)
+    with pytest.raises(ReadOnly):
+        writer(store)
+    assert objects_in(store) == before
+
+
+def test_a_write_that_began_before_it_was_read_only_uploads_no_more(store: MemoryStore) -> None:
+    saved(store, 1)
+    made: LakeWriter = pickle.loads(pickle.dumps(writer(store)))  # as an executor gets it
+    open_on(store).set_read_only()
+    with pytest.raises(ReadOnly):
+        upload(made, 2)
+    open_on(store).set_writable()
+    assert_whole(store, 1)
 
 
 def test_an_abort_after_a_commit_that_succeeded_and_raised_deletes_nothing(
