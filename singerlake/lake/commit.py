@@ -16,7 +16,6 @@ import msgspec
 from singerlake.errors import (
     AlreadyExists,
     Changed,
-    CommitConflict,
     MissingManifest,
     NotFound,
     OutcomeUnknown,
@@ -30,7 +29,7 @@ from singerlake.format.manifest import Commit, File, Manifest, Segment
 from singerlake.lake import clock, log, retired
 from singerlake.lake.lock import LockTimes
 from singerlake.lake.log import EVERYTHING, Head, Selection
-from singerlake.lake.patience import Patience
+from singerlake.lake.patience import Patience, lost_race
 from singerlake.store import Promise, Store
 
 Require = Callable[[Manifest, Commit], None]
@@ -242,12 +241,10 @@ def replace(
             and segment not in log.segment_paths(store, keys, fresh.manifest)
         ):
             store.delete(keys.under(segment))
-        head = fresh
+        unchanged, head = fresh.version == head.version, fresh
         if not patience.pause():
-            raise CommitConflict(
-                f"{store.url}/{keys.manifest}: other writers changed it each time for "
-                f"{patience.waited():.0f} s, and this commit is not among its files; try again"
-            )
+            where = f"{store.url}/{keys.manifest}"
+            raise lost_race(where, patience.waited(), unchanged)
 
 
 def _read_again(store: Store, keys: StreamKeys) -> Head:

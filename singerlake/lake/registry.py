@@ -15,7 +15,6 @@ from singerlake.errors import (
     AlreadyExists,
     BadName,
     Changed,
-    CommitConflict,
     NotFound,
     OutcomeUnknown,
 )
@@ -23,7 +22,7 @@ from singerlake.format import catalogue, lake_document
 from singerlake.format import keys as key_names
 from singerlake.format.catalogue import Entry
 from singerlake.lake import clock
-from singerlake.lake.patience import Patience
+from singerlake.lake.patience import Patience, lost_race
 from singerlake.store import Store, Stored
 
 logger = logging.getLogger(__name__)
@@ -95,9 +94,10 @@ def update(store: Store, key: str, change: Callable[[bytes | None], bytes | None
 
     True where this made the document.
     """
-    patience = Patience(MAX_WAIT)
+    patience, before = Patience(MAX_WAIT), ""
     while True:
         stored = _read(store, key)
+        version = "" if stored is None else stored.version
         data = change(None if stored is None else stored.data)
         if data is None:
             return False
@@ -109,10 +109,9 @@ def update(store: Store, key: str, change: Callable[[bytes | None], bytes | None
             return stored is None
         except (AlreadyExists, Changed, OutcomeUnknown):
             if not patience.pause():
-                raise CommitConflict(
-                    f"{store.url}/{key}: others changed it each time for {MAX_WAIT:.0f} s; "
-                    "try again"
-                ) from None
+                unchanged = version != "" and version == before
+                raise lost_race(f"{store.url}/{key}", MAX_WAIT, unchanged) from None
+            before = version
 
 
 def names_in(store: Store, folder: str) -> list[str]:

@@ -96,6 +96,11 @@ class Store(ABC):
     def promise(self) -> Promise:
         """What this store really does with conditions. May ask the store, once."""
 
+    def oddities(self) -> list[str]:
+        """What the store, or something before it, does otherwise than it should, and what to do
+        about it: for `doctor`. May try anew, by writing, and tells what it has met so far."""
+        return []
+
     @abstractmethod
     def read(self, key: str) -> Stored:
         """The whole object, for small documents. Raises `NotFound`.

@@ -4,7 +4,8 @@ Symbolic links below the root are not followed: what lies behind one is not in t
 
 A new object is written beside the lake's folders, made durable, and then linked to its name,
 which fails where the name is taken: so `create` needs no lock. Whatever changes or removes
-an object holds one lock file, because a file system cannot compare before it replaces.
+an object holds one lock file, because a file system cannot compare before it replaces. Whether
+locks and links hold is tried before the first write (`folder_trial`), and said aloud if not.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import uuid
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from filelock import FileLock, Timeout
 
@@ -32,13 +33,17 @@ from singerlake.errors import (
     StoreError,
     Unavailable,
 )
-from singerlake.store import disk
+from singerlake.store import disk, folder_trial
 from singerlake.store.base import Listed, Promise, Store, Stored, Upload, require_document
+from singerlake.store.folder_trial import Kept
 from singerlake.store.keys import check_key, check_prefix
+from singerlake.store.probe import warn_weak
 
 _OWN_FOLDER = ".singerlake-tmp"
 _LOCK_FILE = "lock"
 _LOCK_SECONDS = 60.0  # held for one compare and one rename: longer means a stuck process
+
+_NO_LOCKS = "the locks of its file system do not hold between processes"
 
 # EPERM is what Linux answers on file systems without hard links (FAT, some network mounts).
 _NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
@@ -53,13 +58,43 @@ class LocalStore(Store):
     def __init__(self, root: Path) -> None:
         self._root = root.resolve()
         self._own = self._root / _OWN_FOLDER
+        self._found: Kept | None = None
 
     @property
     def url(self) -> str:
         return str(self._root)
 
     def promise(self) -> Promise:
-        return Promise.CONDITIONAL
+        """Best effort where locks do not hold. Tried once for each folder and host."""
+        try:
+            return Promise.CONDITIONAL if self._kept().locks else Promise.BEST_EFFORT
+        except PermissionDenied:  # who cannot write has no use for more
+            return Promise.CONDITIONAL
+
+    def oddities(self) -> list[str]:
+        with _explained(self._own):
+            disk.make_folder(self._own)
+            kept = self._found = folder_trial.renew(self._own)
+        found = []
+        if not kept.locks:
+            found.append(
+                f"{_NO_LOCKS}: mount it with locks (NFS: not `nolock`, and with a lock service), "
+                "or let one writer at a time write a stream"
+            )
+        if not kept.links:
+            found.append("a hard link takes a name that is taken: names are given under a lock")
+        return found
+
+    def _kept(self) -> Kept:
+        if self._found is None:
+            if self._link(self._own):
+                return folder_trial.ON_TRUST  # nothing is written there: a write is refused
+            with _explained(self._own):
+                disk.make_folder(self._own)
+                self._found = folder_trial.find(self._own)
+            if not self._found.locks:
+                warn_weak(self.url, _NO_LOCKS)
+        return self._found
 
     def read(self, key: str) -> Stored:
         path = self._path_to_read(key)
@@ -106,6 +141,9 @@ class LocalStore(Store):
     def _create(self, key: str, data: bytes | Path | BinaryIO) -> str:
         path = self._path_to_write(key)
         with _explained(path), self._temporary(data) as (temporary, version):
+            if not self._kept().links:
+                self._move_new(temporary, path)
+                return version
             try:
                 disk.link_new(temporary, path)
             except FileExistsError:
@@ -216,7 +254,9 @@ class LocalStore(Store):
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
-        disk.make_folder(self._own)
+        if not self._kept().locks:
+            yield
+            return
         # A new lock object each time: one object is re-entrant, and would let our threads in.
         lock = FileLock(self._own / _LOCK_FILE, timeout=_LOCK_SECONDS)
         try:
@@ -244,6 +284,10 @@ class LocalStore(Store):
         path.unlink(missing_ok=True)
         disk.sync_folder(path.parent)
         disk.prune(path.parent, self._root)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Another host may have the folder by another mount."""
+        return {**vars(self), "_found": None}
 
 
 def _require(path: Path, version: str) -> None:

@@ -82,17 +82,18 @@ def _tried(store: Conditional, key: str) -> Support:
             store.remove(key)
 
 
-def warn_weak(url: str) -> None:
+def warn_weak(url: str, why: str = "") -> None:
     """Say once for each store and process that its conditions are only best effort."""
     with _warned_lock:
         if url in _warned:
             return
         _warned.add(url)
     logger.warning(
-        "%s does not keep conditional writes: two writers of one stream at the same moment may "
+        "%s does not keep conditional writes%s: two writers of one stream at the same moment may "
         "overwrite each other's commit. Let one writer at a time write a stream, or use a store "
         "that keeps them. See docs/spec.md#weak-stores",
         url,
+        f" ({why})" if why else "",
     )
 
 

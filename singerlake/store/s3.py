@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import logging
 import threading
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from singerlake.errors import AlreadyExists, BadLocation, BadName, Changed, NotFound
+from singerlake.errors import AlreadyExists, BadLocation, BadName, Changed, NotFound, Unsupported
 from singerlake.store.base import Listed, Promise, Store, Stored, Upload
 from singerlake.store.keys import check_key, check_prefix, is_hidden
 from singerlake.store.probe import PROBE_PREFIX, Support, probe, warn_weak
-from singerlake.store.s3_errors import NotModified, OutOfRange
+from singerlake.store.s3_errors import NotModified, OutOfRange, UploadGone
 from singerlake.store.s3_requests import ONE_PUT, S3Requests
 from singerlake.store.stream import reader
+
+logger = logging.getLogger("singerlake.store")
 
 
 class S3Store(Store):
@@ -55,6 +59,15 @@ class S3Store(Store):
                     warn_weak(self._url)
             return self._support
 
+    def oddities(self) -> list[str]:
+        if not self._requests.weak_versions:
+            return []
+        return [
+            'answers have weak ETags (W/"…"): a proxy changes bodies on their way, by compression '
+            "mostly. Commits work all the same, for the strong part is compared; better have the "
+            "proxy pass the store's answers on as they are"
+        ]
+
     def read(self, key: str) -> Stored:
         return self._requests.get(check_key(key))
 
@@ -67,7 +80,7 @@ class S3Store(Store):
         return None if stored.version == validator else (stored, stored.version)
 
     def version(self, key: str) -> str:
-        return str(self._requests.head(check_key(key))["ETag"])
+        return self._requests.version_of(self._requests.head(check_key(key)))
 
     def size(self, key: str) -> int:
         return int(self._requests.head(check_key(key))["ContentLength"])
@@ -147,22 +160,32 @@ class S3Store(Store):
         probes = [row.key for row in self._rows(PROBE_PREFIX) if row.modified < limit]
         for key in probes:
             self._requests.remove(key)
-        uploads = [
-            (row["Key"], row["UploadId"])
-            for page in self._requests.pages("list_multipart_uploads", check_prefix(folder))
-            for row in page.get("Uploads", [])
-            if row["Initiated"] < limit
-        ]
+        uploads = self._unfinished(check_prefix(folder), limit)
         for key, upload in uploads:
-            self._requests.abort(key, upload)
+            with contextlib.suppress(UploadGone):  # it was finished meanwhile
+                self._requests.abort(key, upload)
         return len(probes) + len(uploads)
+
+    def _unfinished(self, prefix: str, limit: datetime) -> list[tuple[str, str]]:
+        """Uploads in parts that began before: key and id. None where a server lists none."""
+        try:
+            return [
+                (row["Key"], row["UploadId"])
+                for page in self._requests.pages("list_multipart_uploads", prefix)
+                for row in page.get("Uploads", [])
+                if row["Initiated"] < limit
+            ]
+        except (UploadGone, Unsupported) as error:
+            logger.info("%s lists no unfinished uploads: %s", self._url, error)
+            return []
 
     def _rows(self, prefix: str, **arguments: str) -> Iterator[Listed]:
         for page in self._requests.pages("list_objects_v2", prefix, **arguments):
             for row in page.get("Contents", []):
                 if not row["Key"].endswith("/"):  # a console's marker of an empty folder
                     key = self._requests.relative(row["Key"])
-                    yield Listed(key, row["Size"], row["LastModified"], row["ETag"])
+                    version = self._requests.version_of(row)
+                    yield Listed(key, row["Size"], row["LastModified"], version)
 
     def _find(self, key: str) -> str | None:
         try:
@@ -201,7 +224,7 @@ class _ObjectSource:
             answer = self._requests.get_range(self._key, offset, length, self._version)
         except OutOfRange:
             return b""
-        self._version = answer["ETag"]
+        self._version = self._requests.version_of(answer)
         data: bytes = answer["Body"]
         if "ContentRange" not in answer:  # the server sent the whole, as it may
             self._size = len(data)

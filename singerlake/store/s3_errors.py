@@ -41,13 +41,11 @@ _DENIED = {
     "RequestTimeTooSkewed",
     "SignatureDoesNotMatch",
 }
-# A 409 is refused for sure; so are a part of an upload that is gone, which begins anew, and a
-# body that was cut or changed on its way.
+# A 409 is refused for sure; so is a body that was cut or changed on its way.
 _REFUSED_FOR_NOW = {
     "BadDigest",
     "ConditionalRequestConflict",
     "IncompleteBody",
-    "NoSuchUpload",
     "OperationAborted",
 }
 _BUSY = {"RequestTimeout", "SlowDown", "ServiceUnavailable", "InternalError", "Throttling"}
@@ -75,6 +73,10 @@ _BAD_SETTINGS = (boto.BotoCoreError, TypeError, ValueError, KeyError, AttributeE
 
 class OutOfRange(StoreError):
     """The range begins past the object's end."""
+
+
+class UploadGone(Unavailable):
+    """The upload in parts is not there, or the server knows none."""
 
 
 class NotModified(StoreError):
@@ -129,6 +131,8 @@ def _refusal(answer: boto.ClientError, where: str, write: bool) -> SingerlakeErr
         return BadLocation(f"{said}. Create the bucket, or mend its name")
     if code in _WRONG_REGION or status in (301, 307):
         return BadLocation(f"{said}. Give the bucket's region: client_kwargs.region_name")
+    if code == "NoSuchUpload":
+        return UploadGone(said)
     if code in _REFUSED_FOR_NOW or status == 409:
         return Unavailable(said)
     if code == "NotImplemented" or status == 501:

@@ -43,15 +43,16 @@ class S3Requests:
         self._root = f"{root}/" if root else ""
         self._options = seal(options)
         self._session = PerProcess(partial(_connect, self._options))
+        self.weak_versions = 0
 
     def get(self, key: str, *, unless_version: str = "") -> Stored:
         """Raises `NotModified` where the object is `unless_version`: no body is sent then."""
         condition: dict[str, Any] = {"IfNoneMatch": unless_version} if unless_version else {}
         answer = self._object("get_object", key, **condition)
-        return Stored(answer["Body"], answer["ETag"])
+        return Stored(answer["Body"], self.version_of(answer))
 
     def get_range(self, key: str, offset: int, length: int, if_version: str | None) -> Any:
-        """The whole answer, whose headers tell the object's size and version."""
+        """The whole answer, whose headers tell the object's size, and version: `version_of`."""
         condition = _condition(if_version=if_version)
         span = f"bytes={offset}-{offset + length - 1}"
         return self._object("get_object", key, Range=span, **condition)
@@ -64,7 +65,7 @@ class S3Requests:
     ) -> str:
         condition = _condition(if_absent, if_version)
         answer = self._object("put_object", key, write=True, Body=data, **condition)
-        return str(answer["ETag"])
+        return self.version_of(answer)
 
     def upload(self, key: str, file: BinaryIO, size: int, *, if_absent: bool = False) -> str:
         """Write a large file in parts, with one of them in memory at a time."""
@@ -91,7 +92,7 @@ class S3Requests:
             with contextlib.suppress(SingerlakeError):
                 self.abort(self._root + key, upload)
             raise
-        return str(answer["ETag"])
+        return self.version_of(answer)
 
     def remove(self, key: str, *, if_version: str | None = None) -> None:
         self._object("delete_object", key, write=True, **_condition(if_version=if_version))
@@ -124,6 +125,18 @@ class S3Requests:
                     "goes on, and not where: it cannot be listed whole. Upgrade the server, or "
                     "use another"
                 )
+
+    def version_of(self, answer: Mapping[str, Any]) -> str:
+        """The ETag of an answer or of a row, in the form that conditions compare: strong.
+
+        A proxy that packs or changes bodies makes that of a GET weak. No condition of a write ever
+        holds with a weak one, and what the server itself compares is the same text without.
+        """
+        told = str(answer["ETag"])
+        strong = told.removeprefix("W/")
+        if strong != told:
+            self.weak_versions += 1
+        return strong if strong.startswith('"') else f'"{strong}"'
 
     def relative(self, full_key: str) -> str:
         """The key below the root."""

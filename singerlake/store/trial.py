@@ -64,6 +64,7 @@ def trial(store: Store, threads: int = THREADS, rounds: int = ROUNDS) -> Iterato
         yield _answer(
             "race to replace", lambda: _race_to_replace(store, folder, threads, rounds), weak
         )
+        yield _answer("oddities", lambda: _oddities(store), "weak")
     finally:
         removed = _answer("remove", lambda: _remove(store, folder))
     yield removed
@@ -122,6 +123,12 @@ def _promise(store: Store) -> str:
     return "the store itself refuses a write whose condition does not hold"
 
 
+def _oddities(store: Store) -> str:
+    found = store.oddities()
+    _require(not found, "; ".join(found))
+    return "none was met"
+
+
 def _create(store: Store, folder: str) -> str:
     refused = _refused(lambda: store.create(f"{folder}/object", b"2"))
     _require(refused, "an object that existed was overwritten")
@@ -130,8 +137,12 @@ def _create(store: Store, folder: str) -> str:
 
 def _replace(store: Store, folder: str) -> str:
     key = f"{folder}/object"
-    old = store.version(key)
-    store.replace(key, b"2", old)
+    old = store.read(key).version  # as a commit does: a HEAD may have another ETag
+    _require(
+        not _refused(lambda: store.replace(key, b"2", old)),
+        "the version that a read gave is refused, so that no commit can succeed: something before "
+        "the store changes ETags on their way",
+    )
     _require(
         _refused(lambda: store.replace(key, b"3", old)), "a newer version was overwritten unseen"
     )
@@ -143,6 +154,12 @@ def _delete(store: Store, folder: str) -> str:
     old = store.version(key)
     store.replace(key, b"4", old)
     _require(_refused(lambda: store.delete_if(key, old)), "a newer version was deleted unseen")
+    for listed in list(store.list(folder)):  # as a purge does
+        _require(
+            not _refused(partial(store.delete_if, key, listed.version)),
+            "the version that a listing gave is refused, so that a purge deletes nothing",
+        )
+        store.create(key, b"5")
     return "a newer version is not deleted"
 
 

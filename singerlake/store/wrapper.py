@@ -23,6 +23,9 @@ class StoreWrapper(Store):
     def promise(self) -> Promise:
         return self.inner.promise()
 
+    def oddities(self) -> list[str]:
+        return self.inner.oddities()
+
     def read(self, key: str) -> Stored:
         return self.inner.read(key)
 

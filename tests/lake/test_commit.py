@@ -173,11 +173,26 @@ def test_a_writer_that_never_wins_gives_up_with_a_clear_error() -> None:
     class Losing(Unlocked):
         def replace(self, key: str, data: bytes, version: str) -> str:
             if key == KEYS.manifest:
-                raise Changed("somebody else was quicker")
+                commit.touch_ourselves(store, KEYS, "another", PATIENT)
             return super().replace(key, data, version)
 
     with pytest.raises(CommitConflict, match=r"manifest\.json: other writers changed it"):
         land(Losing(store), [1], times=LockTimes(max_wait=0.2))
+    assert numbers_in(store) == [0]
+
+
+def test_a_store_that_refuses_its_own_version_is_blamed_and_no_writer() -> None:
+    store = new_store()
+    land(store, [0])
+
+    class Refusing(Unlocked):
+        def replace(self, key: str, data: bytes, version: str) -> str:
+            if key == KEYS.manifest:
+                raise Changed("what a proxy makes of an ETag")
+            return super().replace(key, data, version)
+
+    with pytest.raises(CommitConflict, match=r"nobody changes it, .* `singerlake doctor`"):
+        land(Refusing(store), [1], times=LockTimes(max_wait=0.2))
     assert numbers_in(store) == [0]
 
 
