@@ -13,45 +13,64 @@ from typing import Any
 import click
 from rich.text import Text
 
-from singerlake.cli.console import plural, print_json, print_table, say, size, table
+from singerlake.cli.console import number, plural, print_json, print_table, say, size, table
 from singerlake.cli.credentials import credentials
 from singerlake.cli.name import shown
-from singerlake.cli.options import command, json_option
+from singerlake.cli.options import Span, command, json_option
 from singerlake.cli.progress import progress
 from singerlake.cli.root import Root, root_arguments
-from singerlake.errors import NotALake, SingerlakeError
+from singerlake.errors import ConfigError, NotALake, SingerlakeError
 from singerlake.format import keys as key_names
 from singerlake.lake import open_on, registry
+from singerlake.lake import status as statuses
 from singerlake.lake.scratch import leftovers
-from singerlake.store import Answer, LocalStore, Retrying, Store, trial
+from singerlake.lake.status import Status
+from singerlake.store import Answer, LocalStore, MemoryStore, Retrying, Store, trial
+from singerlake.store.meeting import Guest
 
 PACKAGES = ("singerlake", "fsspec", "s3fs", "gcsfs", "adlfs", "pyspark", "pyarrow", "singer-sdk")
+PROCESSES = 4
+OTHER_HOSTS = (
+    "not tried: where several hosts write to a network mount, run `singerlake doctor ROOT "
+    "--meet 30` on two of them at the same time"
+)
 STYLES = {"ok": "green", "weak": "yellow", "failed": "bold red"}
 
 
 @command()
 @root_arguments()
 @click.option("--read-only", is_flag=True, help="Write nothing: for those who may only read.")
+@click.option(
+    "--meet",
+    type=Span("seconds", min_open=True),
+    metavar="SECONDS",
+    help="Write beside another host that runs the same command now, for so long.",
+)
 @json_option
 @click.pass_context
-def doctor(context: click.Context, root: Root, read_only: bool, as_json: bool) -> None:
+def doctor(
+    context: click.Context, root: Root, read_only: bool, meet: float | None, as_json: bool
+) -> None:
     """Find out whether a store is fit.
 
     Reading, writing, listing, conditional writes, and clocks: everything that a lake at ROOT needs.
-    Writes a few objects to a folder `singerlake-doctor-…` below ROOT and removes them. Lets threads
-    race for one object, because a store that ignores conditions looks like one that keeps them
-    until two writers meet. Tells which credentials are found, never their values, and reports
-    temporary folders that killed processes left on this machine. There need not be a lake yet.
-    Exits with 1 where something does not work; `weak` alone is no failure.
+    Writes a few objects to a folder `singerlake-doctor-…` below ROOT and removes them. Lets
+    processes race for one object, because a store that ignores conditions looks like one that keeps
+    them until two writers meet. Whether the locks of a network mount hold between hosts, only two
+    hosts can try: run it with --meet on both at the same time. Tells which credentials are found,
+    never their values, and reports temporary folders that killed processes left on this machine.
+    There need not be a lake yet. Exits with 1 where something does not work; `weak` alone is no
+    failure.
 
     \b
     Examples:
       singerlake doctor s3://bucket/lake
       singerlake doctor ./lake --read-only
+      singerlake doctor /mnt/lake --meet 30    # on two hosts, at the same time
       singerlake doctor ./lake --json | jq '.answers[] | select(.status != "ok")'
     """
     with progress("trying the store"):
-        answers = [_temporary_files(), *_answers(root, read_only)]
+        answers = [_temporary_files(), *_answers(root, read_only, meet)]
     versions = dict(_versions())
     found = list(credentials(root.url, root.options, os.environ, _home()))
     healthy = all(answer.status != "failed" for answer in answers)
@@ -70,7 +89,7 @@ def doctor(context: click.Context, root: Root, read_only: bool, as_json: bool) -
     context.exit(0 if healthy else 1)
 
 
-def _answers(root: Root, read_only: bool) -> Iterator[Answer]:
+def _answers(root: Root, read_only: bool, meet: float | None) -> Iterator[Answer]:
     store = root.store()
     if isinstance(store, LocalStore) and _is_missing(Path(store.url)):
         yield Answer("root", "failed", "there is no such folder: make it, or check the address")
@@ -79,8 +98,38 @@ def _answers(root: Root, read_only: bool) -> Iterator[Answer]:
         store = store.inner  # a patient wait of minutes would hide what is wrong
     yield _answer("reach", lambda: plural(len(registry.names_in(store, key_names.ROOT)), "tap"))
     yield _answer("lake", lambda: _lake(store))
-    if not read_only:
-        yield from trial(store)
+    if read_only:
+        return
+    status = _status(store)
+    if status.is_read_only:
+        yield Answer("writing", "weak", f"not tried: the lake is {status}, so nothing is written")
+        return
+    answer = None
+    for answer in trial(store, processes=None if isinstance(store, MemoryStore) else PROCESSES):
+        yield answer
+    if answer is None or answer.status == "failed":
+        return  # what cannot be written, several cannot write
+    if meet:
+        yield _answer("meeting", lambda: _meeting(store, meet))
+    elif isinstance(store, LocalStore):
+        yield Answer("other hosts", "ok", OTHER_HOSTS)
+
+
+def _status(store: Store) -> Status:
+    """Why the store does not answer is told by what comes next."""
+    try:
+        return statuses.read(store)
+    except SingerlakeError:
+        return Status()
+
+
+def _meeting(store: Store, seconds: float) -> str:
+    mine, others = Guest(store).meet(seconds)
+    if not others:
+        raise ConfigError(
+            "nobody else was there: run the same command on another host at the same time"
+        )
+    return f"{plural(mine, 'write')} of this host and {number(others)} of others, none lost"
 
 
 def _is_missing(folder: Path) -> bool:

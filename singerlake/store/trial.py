@@ -1,22 +1,22 @@
 """A trial: what a store really does with our requests, found out on objects of our own.
 
 A store's documentation is one thing, a proxy, a gateway or a mount in between another. So every
-promise that the lake builds on is put to the test, conditional writes in a race of threads too.
+promise that the lake builds on is put to the test, conditional writes in races too.
 """
 
 from __future__ import annotations
 
-import threading
 import uuid
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from functools import partial
 from typing import Literal
 
 from singerlake.errors import AlreadyExists, Changed, SingerlakeError
+from singerlake.store import race
 from singerlake.store.base import Promise, Store
+from singerlake.store.race import Compete, Race
 
 THREADS = 8
 ROUNDS = 5
@@ -41,8 +41,12 @@ class _Wrong(Exception):
     """The store answered, and the answer is not what was promised."""
 
 
-def trial(store: Store, threads: int = THREADS, rounds: int = ROUNDS) -> Iterator[Answer]:
-    """Try it all out, in a folder `singerlake-doctor-…` below the root, which is removed again."""
+def trial(store: Store, rounds: int = ROUNDS, *, processes: int | None = None) -> Iterator[Answer]:
+    """Try it all out, in a folder `singerlake-doctor-…` below the root, which is removed again.
+
+    So many processes race, as writers would; without a number it is threads of this one, which
+    every store can have.
+    """
     folder = f"singerlake-doctor-{uuid.uuid4().hex}"
     written = _answer("write", lambda: _write(store, folder))
     yield written
@@ -52,22 +56,43 @@ def trial(store: Store, threads: int = THREADS, rounds: int = ROUNDS) -> Iterato
         yield _answer("read back", lambda: _read(store, folder))
         yield _answer("list", lambda: _list(store, folder))
         yield _answer("clock", lambda: _clock(store, folder))
+        # Before the promise: a folder is tried anew, whatever was found out before.
+        yield _answer("oddities", lambda: _oddities(store), "weak")
         promised = _answer("promise", lambda: _promise(store), "weak")
         yield promised
         weak: Status = "weak" if promised.status == "weak" else "failed"
         yield _answer("create if absent", lambda: _create(store, folder))
         yield _answer("replace if unchanged", lambda: _replace(store, folder))
         yield _answer("delete if unchanged", lambda: _delete(store, folder))
-        yield _answer(
-            "race to create", lambda: _race_to_create(store, folder, threads, rounds), weak
-        )
-        yield _answer(
-            "race to replace", lambda: _race_to_replace(store, folder, threads, rounds), weak
-        )
-        yield _answer("oddities", lambda: _oddities(store), "weak")
+        yield from _races(store, folder, processes, rounds, weak)
     finally:
         removed = _answer("remove", lambda: _remove(store, folder))
     yield removed
+
+
+def _races(
+    store: Store, folder: str, processes: int | None, rounds: int, weak: Status
+) -> Iterator[Answer]:
+    """Who races starts once, for both kinds."""
+
+    def run(compete: Compete, racers: str) -> Iterator[Answer]:
+        yield _answer(
+            "race to create", lambda: _race_to_create(compete, racers, folder, rounds), weak
+        )
+        yield _answer(
+            "race to replace",
+            lambda: _race_to_replace(store, compete, racers, folder, rounds),
+            weak,
+        )
+
+    if processes is None:
+        yield from run(race.threads(store, THREADS), f"{THREADS} threads")
+        return
+    try:
+        with race.processes(store, processes) as compete:
+            yield from run(compete, f"{processes} processes")
+    except SingerlakeError as error:
+        yield Answer("race", "failed", str(error))
 
 
 def _answer(what: str, attempt: Callable[[], str], wrong: Status = "failed") -> Answer:
@@ -163,45 +188,21 @@ def _delete(store: Store, folder: str) -> str:
     return "a newer version is not deleted"
 
 
-def _race_to_create(store: Store, folder: str, threads: int, rounds: int) -> str:
+def _race_to_create(compete: Compete, racers: str, folder: str, rounds: int) -> str:
     for number in range(rounds):
-        key = f"{folder}/race-{number}"
-        winners = _winners(threads, partial(_create_numbered, store, key))
-        _require_one(winners, "created the same object")
-    return f"of {threads} threads one wins, {rounds} times"
+        _require_one(compete(Race(f"{folder}/race-{number}")), racers, "created the same object")
+    return f"of {racers} one wins, {rounds} times"
 
 
-def _race_to_replace(store: Store, folder: str, threads: int, rounds: int) -> str:
+def _race_to_replace(store: Store, compete: Compete, racers: str, folder: str, rounds: int) -> str:
     key = f"{folder}/object"
     for _ in range(rounds):
-        winners = _winners(threads, partial(_replace_numbered, store, key, store.version(key)))
-        _require_one(winners, "replaced the same version")
-    return f"of {threads} threads one wins, {rounds} times"
+        _require_one(compete(Race(key, store.version(key))), racers, "replaced the same version")
+    return f"of {racers} one wins, {rounds} times"
 
 
-def _create_numbered(store: Store, key: str, thread: int) -> None:
-    store.create(key, f"thread {thread}".encode())
-
-
-def _replace_numbered(store: Store, key: str, version: str, thread: int) -> None:
-    # Unlike any bytes before: versions may be equal for equal bytes.
-    store.replace(key, f"thread {thread}, {uuid.uuid4().hex}".encode(), version)
-
-
-def _winners(threads: int, work: Callable[[int], object]) -> int:
-    """How many threads succeed when all begin at the same moment."""
-    start = threading.Barrier(threads)
-
-    def run(thread: int) -> bool:
-        start.wait()
-        return not _refused(lambda: work(thread))
-
-    with ThreadPoolExecutor(threads, thread_name_prefix="singerlake-race") as pool:
-        return sum(pool.map(run, range(threads)))
-
-
-def _require_one(winners: int, did: str) -> None:
-    _require(winners == 1, f"{winners} threads {did}, each believing to be the only one")
+def _require_one(winners: int, racers: str, did: str) -> None:
+    _require(winners == 1, f"{winners} of {racers} {did}, each believing to be the only one")
 
 
 def _remove(store: Store, folder: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import tempfile
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from singerlake.cli.credentials import credentials
 from singerlake.errors import PermissionDenied
 from singerlake.lake.scratch import temporary_folder
-from singerlake.store import LocalStore
+from singerlake.store import LocalStore, folder_trial
 from tests.cli.lake import contents, run, said, told
 from tests.nobody import run_as_nobody
 
@@ -117,3 +118,32 @@ def test_folders_that_a_killed_process_left_are_reported(root: Path, scratch: Pa
     assert Path(left.name, "1").exists()
     left._lock = None
     left.cleanup()
+
+
+@pytest.mark.usefixtures("scratch")
+def test_a_folder_whose_locks_hold_nobody_is_told_to_be_weak(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folder_trial, "_known", {})
+    monkeypatch.setattr(fcntl, "flock", lambda handle, operation: None)
+    found = {answer["what"]: answer for answer in told("doctor", root)["answers"]}
+    assert "do not hold between processes" in found["oddities"]["told"]
+    assert (found["oddities"]["status"], found["promise"]["status"]) == ("weak", "weak")
+    assert "--meet 30" in found["other hosts"]["told"]
+
+
+@pytest.mark.usefixtures("scratch")
+def test_nothing_is_written_to_a_lake_that_is_read_only(root: Path) -> None:
+    said("read-only", root, "--reason", "legal hold")
+    before = contents(root)
+    answers = told("doctor", root)["answers"]
+    assert (answers[-1]["what"], answers[-1]["status"]) == ("writing", "weak")
+    assert "legal hold" in answers[-1]["told"]
+    assert contents(root) == before
+
+
+@pytest.mark.usefixtures("scratch")
+def test_a_meeting_to_which_nobody_comes_is_no_answer(root: Path) -> None:
+    answers = told("doctor", root, "--meet", "0.1", code=1)["answers"]
+    assert answers[-1]["what"] == "meeting"
+    assert "nobody else was there" in answers[-1]["told"]

@@ -83,6 +83,7 @@ def test_control_a_weak_etag_as_it_came_holds_no_condition(
     proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(S3Requests, "version_of", lambda self, answer: str(answer["ETag"]))
+    monkeypatch.setattr(registry, "MAX_WAIT", 2.0)
     proxy.plan = on(weak, "GET")
     with pytest.raises(CommitConflict):
         land(lake_behind(proxy), 1)

@@ -74,7 +74,7 @@ class CarelessAtOnce(Careless):
         return "made"
 
     def replace(self, key: str, data: bytes, version: str) -> str:
-        return "made" if b"thread" in data else self.inner.replace(key, data, version)
+        return "made" if b"racer" in data else self.inner.replace(key, data, version)
 
     def delete_if(self, key: str, version: str) -> None:
         self.inner.delete_if(key, version)
@@ -94,7 +94,7 @@ def test_a_race_shows_what_a_look_does_not(memory: MemoryStore) -> None:
     found = {answer.what: answer for answer in trial(store)}
     failed = {what for what, answer in found.items() if answer.status == "failed"}
     assert failed == {"race to create", "race to replace"}
-    assert found["race to create"].told.startswith("8 threads")
+    assert found["race to create"].told.startswith("8 of 8 threads")
 
 
 def test_a_lost_race_is_no_news_where_the_store_promises_less(memory: MemoryStore) -> None:
