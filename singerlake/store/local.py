@@ -29,7 +29,6 @@ from singerlake.errors import (
     Changed,
     NotFound,
     PermissionDenied,
-    SingerlakeError,
     StoreError,
     Unavailable,
 )
@@ -37,6 +36,7 @@ from singerlake.store import disk, folder_trial
 from singerlake.store.base import Listed, Promise, Store, Stored, Upload, require_document
 from singerlake.store.folder_trial import Kept
 from singerlake.store.keys import check_key, check_prefix
+from singerlake.store.local_errors import explained
 from singerlake.store.probe import warn_weak
 
 _OWN_FOLDER = ".singerlake-tmp"
@@ -72,7 +72,7 @@ class LocalStore(Store):
             return Promise.CONDITIONAL
 
     def oddities(self) -> list[str]:
-        with _explained(self._own):
+        with explained(self._own):
             disk.make_folder(self._own)
             kept = self._found = folder_trial.renew(self._own)
         found = []
@@ -89,7 +89,7 @@ class LocalStore(Store):
         if self._found is None:
             if self._link(self._own):
                 return folder_trial.ON_TRUST  # nothing is written there: a write is refused
-            with _explained(self._own):
+            with explained(self._own):
                 disk.make_folder(self._own)
                 self._found = folder_trial.find(self._own)
             if not self._found.locks:
@@ -98,14 +98,14 @@ class LocalStore(Store):
 
     def read(self, key: str) -> Stored:
         path = self._path_to_read(key)
-        with _explained(path), disk.open_file(path) as file:
+        with explained(path), disk.open_file(path) as file:
             require_document(os.fstat(file.fileno()).st_size, str(path))
             data = file.read()
         return Stored(data, hashlib.sha256(data).hexdigest())
 
     def read_if_changed(self, key: str, validator: str) -> tuple[Stored, str] | None:
         path = self._path_to_read(key)
-        with _explained(path):
+        with explained(path):
             # Most did not change, and to look costs a part of what it costs to open.
             if validator and disk.validator(path.lstat(), time.time()) == validator:
                 return None
@@ -118,17 +118,17 @@ class LocalStore(Store):
 
     def version(self, key: str) -> str:
         path = self._path_to_read(key)
-        with _explained(path):
+        with explained(path):
             return disk.file_hash(path)
 
     def size(self, key: str) -> int:
         path = self._path_to_read(key)
-        with _explained(path), disk.open_file(path) as file:
+        with explained(path), disk.open_file(path) as file:
             return os.fstat(file.fileno()).st_size
 
     def open(self, key: str, size: int | None = None) -> BinaryIO:
         path = self._path_to_read(key)
-        with _explained(path):
+        with explained(path):
             return disk.open_file(path)
 
     def create(self, key: str, data: bytes | Path) -> str:
@@ -140,7 +140,7 @@ class LocalStore(Store):
 
     def _create(self, key: str, data: bytes | Path | BinaryIO) -> str:
         path = self._path_to_write(key)
-        with _explained(path), self._temporary(data) as (temporary, version):
+        with explained(path), self._temporary(data) as (temporary, version):
             if not self._kept().links:
                 self._move_new(temporary, path)
                 return version
@@ -156,7 +156,7 @@ class LocalStore(Store):
 
     def replace(self, key: str, data: bytes, version: str) -> str:
         path = self._path_to_write(key)
-        with _explained(path):
+        with explained(path):
             _require(path, version)  # early, so that a refusal costs no write
             with self._temporary(data) as (temporary, new_version), self._locked():
                 _require(path, version)
@@ -166,14 +166,14 @@ class LocalStore(Store):
 
     def delete(self, key: str) -> None:
         path = self._path_to_write(key)
-        with _explained(path):
+        with explained(path):
             if path.is_file():  # else nothing is to do, and a lock would make the root
                 with self._locked():
                     self._remove(path)
 
     def delete_if(self, key: str, version: str) -> None:
         path = self._path_to_write(key)
-        with _explained(path):
+        with explained(path):
             _require(path, version)
             with self._locked():
                 _require(path, version)
@@ -183,19 +183,19 @@ class LocalStore(Store):
         folder = self._root / check_prefix(prefix)
         if self._link(folder):
             return []
-        with _explained(folder):
+        with explained(folder):
             return sorted(entry.name for entry in disk.entries(folder) if entry.is_dir())
 
     def list(self, prefix: str) -> Iterator[Listed]:
         start = check_prefix(prefix)
         if not self._link(self._root / start):
-            with _explained(self._root / start):
+            with explained(self._root / start):
                 yield from disk.walk(self._root / start, start)
 
     def list_folder(self, folder: str, after: str) -> Iterator[Listed]:
         start = check_prefix(folder)
         if not self._link(self._root / start):
-            with _explained(self._root / start):
+            with explained(self._root / start):
                 yield from disk.files_after(self._root / start, start, after)
 
     def sweep(self, older_than: timedelta, folder: str) -> int:
@@ -203,7 +203,7 @@ class LocalStore(Store):
         removed = 0
         if self._link(self._own):
             return 0
-        with _explained(self._own):
+        with explained(self._own):
             for path in self._own.glob("*"):
                 with contextlib.suppress(FileNotFoundError):  # its writer has just finished
                     if path.name != _LOCK_FILE and path.stat().st_mtime < limit:
@@ -218,7 +218,7 @@ class LocalStore(Store):
         return self._root / key
 
     def _link(self, path: Path) -> Path | None:
-        with _explained(path):
+        with explained(path):
             return disk.link_on_the_way(path, self._root)
 
     def _path_to_read(self, key: str) -> Path:
@@ -235,7 +235,7 @@ class LocalStore(Store):
                     f"{link} is a symbolic link, and a lake's folder has none: put the folder "
                     "itself there"
                 )
-        with _explained(path):
+        with explained(path):
             if path.exists() and not (path.is_file() or path.is_dir()):
                 raise StoreError(
                     f"{path} is a pipe, a socket or a device: a lake's folder has none"
@@ -297,34 +297,3 @@ def _require(path: Path, version: str) -> None:
         raise Changed(f"{path} is gone") from None
     if found != version:
         raise Changed(f"{path} is version {found[:12]} now, not {version[:12]}")
-
-
-@contextlib.contextmanager
-def _explained(path: Path) -> Iterator[None]:
-    """Turn an `OSError` into the error that the contract names."""
-    try:
-        yield
-    except OSError as error:
-        raise _explain(error, error.filename or path) from error
-
-
-def _explain(error: OSError, path: object) -> SingerlakeError:
-    if isinstance(error, disk.MISSING):
-        return NotFound(f"there is no {path}")
-    if error.errno in (errno.EACCES, errno.EPERM):
-        return PermissionDenied(
-            f"no permission for {path} ({error.strerror}): "
-            "let the user that runs this read and write the lake's folder"
-        )
-    if error.errno == errno.EXDEV:  # of the two names, the first is that of a temporary file
-        return StoreError(
-            f"{error.filename2 or path} is on another file system than the lake's folder: all of "
-            "a lake is on one, and nothing is mounted below its folder"
-        )
-    if error.errno == errno.EROFS:
-        return PermissionDenied(f"{path} is on a file system that is mounted read-only")
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return StoreError(f"the disk of {path} is full ({error.strerror}): make room, run again")
-    if error.errno == errno.ENAMETOOLONG:
-        return BadName(f"{path} is longer than the file system allows")
-    return StoreError(f"{path}: {error.strerror or error}")

@@ -6,7 +6,7 @@ import contextlib
 import io
 import logging
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -166,7 +166,7 @@ class S3Store(Store):
                 self._requests.abort(key, upload)
         return len(probes) + len(uploads)
 
-    def _unfinished(self, prefix: str, limit: datetime) -> list[tuple[str, str]]:
+    def _unfinished(self, prefix: str, limit: datetime) -> Sequence[tuple[str, str]]:
         """Uploads in parts that began before: key and id. None where a server lists none."""
         try:
             return [
