@@ -30,12 +30,12 @@ class Status:
 def read(store: Store) -> Status:
     """The lake's status: one request."""
     try:
-        return told_by(store.read(key_names.LAKE_DOCUMENT).data, store.url)
+        return status_in(store.read(key_names.LAKE_DOCUMENT).data, store.url)
     except NotFound:
         return Status()
 
 
-def told_by(data: bytes, url: str) -> Status:
+def status_in(data: bytes, url: str) -> Status:
     """The status in a lake document; none in one that cannot be read at all."""
     try:
         body = lake_document.decode_head(data, f"{url}/{key_names.LAKE_DOCUMENT}")

@@ -1,7 +1,7 @@
 """A lake's store that refuses to change what is read-only.
 
-Every lake is opened on one, so that no writer and no repair can forget to look. What it passes on
-tells it the status for nothing: who opens a lake reads the lake document anyway.
+Every lake is opened on a guard, so that no writer and no repair can forget to look. The status costs
+no request of its own: who opens a lake reads the lake document anyway, and the guard passes it on.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LOOK_EVERY = 300.0
 
 
 class WriteGuard(StoreWrapper):
-    """Refuses each write with `ReadOnly` while the lake is, as far as the last look tells.
+    """Refuses each write with `ReadOnly` while the lake is read-only, by the last look.
 
     A lock may be deleted at any time: who held it when the lake was set read-only lets it go.
     """
@@ -54,7 +54,7 @@ class WriteGuard(StoreWrapper):
         except NotFound:
             self._note(Status(), looked)
             raise
-        self._note(statuses.told_by(stored.data, self.url), looked)
+        self._note(statuses.status_in(stored.data, self.url), looked)
         return stored
 
     def create(self, key: str, data: bytes | Path) -> str:
