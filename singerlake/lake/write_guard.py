@@ -1,7 +1,7 @@
 """A lake's store that refuses to change what is read-only.
 
-Every lake is opened on a guard, so that no writer and no repair can forget to look. The status costs
-no request of its own: who opens a lake reads the lake document anyway, and the guard passes it on.
+Every lake is opened on a guard, so that no writer and no repair can forget to look. The status
+costs no request of its own: who opens a lake reads the lake document anyway, through the guard.
 """
 
 from __future__ import annotations

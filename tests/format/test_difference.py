@@ -97,7 +97,7 @@ def properties(**fragments: Any) -> Schema:
     return Schema({"type": "object", "properties": fragments}, ("id",))
 
 
-def test_properties_are_status_in_their_path() -> None:
+def test_properties_are_told_by_their_path() -> None:
     before = properties(
         id={"type": "integer"},
         gone={"type": "string"},

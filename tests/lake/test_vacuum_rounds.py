@@ -192,7 +192,7 @@ def test_a_document_forgets_what_is_gone_and_keeps_what_is_there(calendar: Calen
         if number % 4 == 3:
             purge(store, KEYS)
         there = set(objects_in(store))
-        told = {KEYS.under(one.path) for one in status_in(store)}
+        told = {KEYS.under(one.path) for one in told_by(store)}
         lately = {key for key, at in since.items() if calendar.now() - at < merge.FORGET - DAY}
         assert told >= (there & since.keys()) | (lately & since.keys())
         calendar.pass_days(5)
@@ -203,7 +203,7 @@ def test_a_document_forgets_what_is_gone_and_keeps_what_is_there(calendar: Calen
     assert numbers_in(store) == list(range(120))
 
 
-def status_in(store: Store) -> list[merges.Retiree]:
+def told_by(store: Store) -> list[merges.Retiree]:
     return [one for told in documents(store).values() for one in told.retired]
 
 

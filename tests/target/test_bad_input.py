@@ -154,7 +154,7 @@ def test_a_bad_line_ends_the_run_and_what_came_before_is_kept(
     assert_clean(tmp_path)
 
 
-def test_a_line_without_end_is_refused_and_status_in_its_number(
+def test_a_line_without_end_is_refused_and_told_by_its_number(
     path: dict[str, Any], tmp_path: Path
 ) -> None:
     data = "".join(line + "\n" for line in BEFORE) + WHOLE[:-3] + "x" * message.LONGEST
