@@ -12,13 +12,11 @@ from typing import IO, Any
 
 from singerlake.errors import ConfigError
 from singerlake.format.message import LONGEST
+from singerlake.plugin import pipe
 
 BLOCK = 256 * 1024
 """Enough lines at once for the quick decoder. What it makes of more does not fit a processor's
 cache, and a STATE in between makes it decode the lines before it twice."""
-
-PIPE = 1024 * 1024
-"""Bytes that the tap may be ahead, so that it need not wait for every block."""
 
 SHORT_WAIT = 0.05
 """Seconds to wait for a block to fill: a slow tap's STATE is not held back for longer."""
@@ -70,7 +68,7 @@ def _chunks(source: IO[Any], stopped: Callable[[], bool]) -> Iterator[bytes]:
     except (OSError, AttributeError, io.UnsupportedOperation):
         yield from _from_object(source, stopped)
         return
-    _enlarge_pipe(descriptor)
+    pipe.enlarge(descriptor)
     while not stopped():
         held: list[bytes] = []
         room = BLOCK
@@ -102,13 +100,3 @@ def _is_ready(descriptor: int, seconds: float) -> bool:
     except (OSError, ValueError):
         # Windows selects sockets only: there the read itself waits.
         return True
-
-
-def _enlarge_pipe(descriptor: int) -> None:
-    """On Linux only, and only as far as the system allows."""
-    try:
-        import fcntl
-
-        fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, PIPE)
-    except (ImportError, AttributeError, OSError):
-        return

@@ -7,6 +7,8 @@ import select
 import sys
 from typing import Any
 
+from singerlake.plugin import pipe
+
 
 class _Waiting(io.FileIO):
     """A descriptor that somebody may have made non-blocking: where it is full, we wait."""
@@ -22,13 +24,15 @@ class _Waiting(io.FileIO):
 def wait_for_readers() -> None:
     """Let stdout wait for a slow reader, though its descriptor does not block; text is UTF-8.
 
-    The descriptor stays as it is: whoever started this process may share it.
+    A pipe gets more room, so that it has to wait less often. Else the descriptor stays as it is:
+    whoever started this process may share it.
     """
     try:
         descriptor = sys.stdout.fileno()
         sys.stdout.flush()
     except (AttributeError, OSError, ValueError):
         return  # closed, or no file: `send` says so
+    pipe.enlarge(descriptor)
     sys.stdout = io.TextIOWrapper(
         io.BufferedWriter(_Waiting(descriptor, "wb", closefd=False)),
         encoding="utf-8",

@@ -72,11 +72,17 @@ def test_a_signal_ends_it_at_the_end_of_a_line_with_the_state(
 
 @pytest.fixture
 def stalled(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A tap whose reader took a little and then stopped to read; the tap gives up soon."""
+    """A tap whose reader took a little and then stopped to read; the tap gives up soon.
+
+    Its pipe stays small, so that it is full by the time a signal comes.
+    """
     root = tmp_path / "lake"
     land(root, [schema(), *(record(n % 3000, name="x" * 500) for n in range(5000))])
     arguments = command(tmp_path, config(root))[1:]
-    program = "from tap_singerlake import tap; tap.PATIENCE = 1; tap.main()"
+    program = (
+        "from singerlake.plugin import pipe; pipe.ROOM = 1\n"
+        "from tap_singerlake import tap; tap.PATIENCE = 1; tap.main()"
+    )
     with subprocess.Popen(
         [sys.executable, "-c", program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as tap:
