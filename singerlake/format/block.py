@@ -18,7 +18,7 @@ from singerlake.format import message, times
 from singerlake.format.nesting import has_room_for_depth, is_deep_line
 
 _Decoder = msgspec.json.Decoder[Any]
-_Time = Annotated[datetime, msgspec.Meta(tz=True)]
+Time = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -50,17 +50,19 @@ def of_line(envelope: message.Envelope) -> Summary:
 class RecordDecoder:
     """Decodes blocks of one stream's RECORD lines, without building the records.
 
-    With `keys`, every record has to hold these properties.
+    With `keys`, every record has to hold these properties. They are None where blocks cannot be
+    decoded.
     """
 
     def __init__(self, stream: str, keys: Sequence[str] = ()) -> None:
+        self.keys: tuple[str, ...] | None = tuple(dict.fromkeys(keys))
         try:
-            decoder = _decoder(stream, tuple(dict.fromkeys(keys)))
+            decoder = _decoder(stream, self.keys)
             self._decode: Callable[[bytes], Any] | None = decoder.decode
         except ValueError:
             # A quote or a control character in a key's name, which a struct's field cannot have;
             # or half a surrogate pair in the stream's.
-            self._decode = None
+            self.keys = self._decode = None
 
     def summarise(self, block: bytes) -> Summary | None:
         """The block's summary; None where it is not plain, though it may yet be right."""
@@ -80,13 +82,18 @@ class RecordDecoder:
             moments = [at for record in records if (at := record.time_extracted) is not None]
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return None
-        if not moments:
-            return Summary(len(lines))
-        try:
-            first, last = times.in_utc(min(moments)), times.in_utc(max(moments))
-        except OverflowError:
-            return None
-        return Summary(len(lines), len(moments), first, last)
+        return summary_of(len(lines), moments)
+
+
+def summary_of(records: int, moments: Sequence[datetime]) -> Summary | None:
+    """Of so many records with these times; None where one of them is no moment in UTC."""
+    if not moments:
+        return Summary(records)
+    try:
+        first, last = times.in_utc(min(moments)), times.in_utc(max(moments))
+    except OverflowError:
+        return None
+    return Summary(records, len(moments), first, last)
 
 
 @lru_cache(maxsize=1024)
@@ -107,7 +114,7 @@ def _decoder(stream: str, keys: tuple[str, ...]) -> _Decoder:
             ("type", Literal["RECORD"]),
             ("stream", Literal[stream]),
             ("record", record),
-            ("time_extracted", _Time | None, None),
+            ("time_extracted", Time | None, None),
         ],
         gc=False,
     )

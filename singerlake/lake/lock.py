@@ -12,11 +12,13 @@ watched it, by the waiter's own clock, for `stale_after` seconds.
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from operator import itemgetter
 
 from singerlake.errors import (
     AlreadyExists,
@@ -32,6 +34,7 @@ from singerlake.format.lock_record import LockRecord
 from singerlake.lake import clock
 from singerlake.lake.patience import Patience
 from singerlake.store import Promise, Store, Stored
+from singerlake.store.per_process import PerProcess
 
 log = logging.getLogger("singerlake.lock")
 
@@ -145,17 +148,30 @@ def _same_holder(current: Stored, mine: LockRecord) -> bool:
     return (record.writer_id, record.acquired) == (mine.writer_id, mine.acquired)
 
 
-class _Keeper(threading.Thread):
-    """Refreshes a held lock in the background, and lets it go."""
+class _Keeper:
+    """Refreshes a held lock from time to time, and lets it go."""
 
     def __init__(self, store: Store, key: str, lock: Stored, refresh_every: float) -> None:
-        super().__init__(name=f"lock {key}", daemon=True)
         self._store, self._key, self._lock = store, key, lock
-        self._refresh_every = refresh_every
-        self._done = threading.Event()
+        self._turn = threading.Lock()
+        self._stopped = False
+        self.refresh_every = refresh_every
 
-    def run(self) -> None:
-        while not self._done.wait(self._refresh_every):
+    def start(self) -> None:
+        """Have it refreshed in the background until `release`."""
+        _rounds.get().add(self)
+
+    def stop(self) -> None:
+        """No refresh begins after this, nor is one under way."""
+        _rounds.get().drop(self)
+        with self._turn:
+            self._stopped = True
+
+    def refresh(self) -> bool:
+        """Whether the lock is to be refreshed again."""
+        with self._turn:
+            if self._stopped:
+                return False
             try:
                 self._refresh()
             except Changed:
@@ -165,9 +181,10 @@ class _Keeper(threading.Thread):
                     self._store.url,
                     self._key,
                 )
-                return
+                return False
             except SingerlakeError as error:
                 log.warning("could not refresh the lock %s: %s", self._key, error)
+        return True
 
     def _refresh(self) -> None:
         old = lock_record.decode(self._lock.data, self._key)
@@ -183,8 +200,7 @@ class _Keeper(threading.Thread):
 
     def release(self) -> None:
         """Delete the lock if it is still ours."""
-        self._done.set()
-        self.join()
+        self.stop()
         try:
             self._store.delete_if(self._key, self._lock.version)
         except Changed:
@@ -192,3 +208,56 @@ class _Keeper(threading.Thread):
         except SingerlakeError as error:
             # What the lock was for is done, or has failed with an error of its own.
             log.warning("could not remove the lock %s: it will turn stale (%s)", self._key, error)
+
+
+class _Rounds:
+    """One thread that refreshes all locks which this process holds.
+
+    It begins with a lock, and ends when it wakes and finds none: most locks are held for less than
+    the time to their first refresh, and cost no thread and no wake-up.
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._due: dict[_Keeper, float] = {}
+        self._wakes = math.inf
+
+    def add(self, keeper: _Keeper) -> None:
+        at = time.monotonic() + keeper.refresh_every
+        with self._changed:
+            self._due[keeper] = at
+            if self._wakes == math.inf:
+                self._wakes = at
+                threading.Thread(target=self._run, name="singerlake-locks", daemon=True).start()
+            elif at < self._wakes:
+                self._changed.notify()
+
+    def drop(self, keeper: _Keeper) -> None:
+        with self._changed:
+            self._due.pop(keeper, None)
+
+    def _run(self) -> None:
+        while (keeper := self._next()) is not None:
+            again = keeper.refresh()
+            with self._changed:
+                if not again:
+                    self._due.pop(keeper, None)
+                elif keeper in self._due:
+                    self._due[keeper] = time.monotonic() + keeper.refresh_every
+
+    def _next(self) -> _Keeper | None:
+        """The next that is due, when it is; None where there is none left to wait for."""
+        with self._changed:
+            while self._due:
+                keeper, at = min(self._due.items(), key=itemgetter(1))
+                left = at - time.monotonic()
+                if left <= 0:
+                    return keeper
+                self._wakes = at
+                self._changed.wait(left)
+            self._wakes = math.inf
+            return None
+
+
+# A forked process has no thread of its parent, and holds none of its locks.
+_rounds = PerProcess(_Rounds)

@@ -54,6 +54,9 @@ OnCommit = Callable[[Committed, Schema], None]
 BUFFERED = 32 * 1024 * 1024
 """Raw bytes that all open files together may hold back for fuller chunks."""
 
+CLOSED = 16
+"""Closed files that may wait for their upload, at least, before the caller has to."""
+
 
 class Writer:
     """Writes the streams of one tap in one run. Use from one thread.
@@ -88,14 +91,13 @@ class Writer:
         self._opened_files = 0
         self._folder = temporary_folder(self.options.spool_folder)
         self._compressor = Compressor()
-        self._uploads = ThreadPoolExecutor(
-            self.options.uploads, thread_name_prefix="singerlake-upload"
-        )
+        uploads = self.options.uploads or store.writes_at_once
+        self._uploads = ThreadPoolExecutor(uploads, thread_name_prefix="singerlake-upload")
         self._attaching = Attaching(
             store, self._uploads, self.writer_id, self.options.lock, self._settled
         )
         # Bounds what closed files take on the local disk while the store is slow.
-        self._room = threading.BoundedSemaphore(2 * self.options.uploads)
+        self._room = threading.BoundedSemaphore(max(CLOSED, 2 * uploads))
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -184,15 +186,22 @@ class Writer:
         if self._is_full(file):
             self._close(lane)
 
-    def append_records(self, stream: str, lines: bytes) -> int | None:
+    def keys_of(self, stream: str) -> tuple[str, ...] | None:
+        """The properties that its records have to hold; None where `write` has to look for them."""
+        return self._lane(stream).decoder.keys
+
+    def append_records(
+        self, stream: str, lines: bytes, summary: Summary | None = None
+    ) -> int | None:
         """Take a block of plain RECORD lines of one stream; returns how many there were.
 
-        None where the block is not plain: none of it was taken, and `write` takes its lines.
+        None where the block is not plain: none of it was taken, and `write` takes its lines. Give
+        the `summary` where the lines are known to be plain, and to hold the stream's keys.
         """
         lane = self._lane(stream)
         if lane.marked and (self.options.stage is not None or blobs.has_field(lines)):
             return None
-        summary = lane.decoder.summarise(lines)
+        summary = summary or lane.decoder.summarise(lines)
         if summary is None or len(lines) > message.LONGEST:
             return None
         if summary.timed == 0:

@@ -20,13 +20,14 @@ class WriterOptions:
 
     `require_keys` refuses records that lack one of their key properties, as Singer targets do.
     `stage` opens the files that records name in marked properties; without it nothing is stored.
+    `uploads` is how many threads write to the store: as many as suit it, if unset.
     """
 
     max_file_bytes: int = 64 * 1024 * 1024
     max_file_records: int | None = None
     compression_level: int = compression.DEFAULT
     lock: LockTimes = field(default_factory=LockTimes)
-    uploads: int = 8
+    uploads: int | None = None
     spool_folder: Path | None = None
     require_keys: bool = False
     stage: Stage | None = None

@@ -88,6 +88,12 @@ class Store(ABC):
     """
 
     @property
+    def writes_at_once(self) -> int:
+        """How many threads it pays to write with. More of them wait for a store that is far away;
+        on a disk they only wait for each other."""
+        return 8
+
+    @property
     @abstractmethod
     def url(self) -> str:
         """Where the root is, for messages: never holds a secret."""

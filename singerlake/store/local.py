@@ -21,8 +21,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from filelock import FileLock, Timeout
-
 from singerlake.errors import (
     AlreadyExists,
     BadName,
@@ -32,7 +30,7 @@ from singerlake.errors import (
     StoreError,
     Unavailable,
 )
-from singerlake.store import disk, folder_trial
+from singerlake.store import disk, folder_trial, turn
 from singerlake.store.base import Listed, Promise, Store, Stored, Upload, require_document
 from singerlake.store.folder_trial import Kept
 from singerlake.store.keys import check_key, check_prefix
@@ -63,6 +61,10 @@ class LocalStore(Store):
     @property
     def url(self) -> str:
         return str(self._root)
+
+    @property
+    def writes_at_once(self) -> int:
+        return 2
 
     def promise(self) -> Promise:
         """Best effort where locks do not hold. Tried once for each folder and host."""
@@ -257,18 +259,16 @@ class LocalStore(Store):
         if not self._kept().locks:
             yield
             return
-        # A new lock object each time: one object is re-entrant, and would let our threads in.
-        lock = FileLock(self._own / _LOCK_FILE, timeout=_LOCK_SECONDS)
-        try:
-            lock.acquire(poll_interval=0.002)
-        except Timeout:
-            raise Unavailable(
-                f"{lock.lock_file} has been locked by another process for {_LOCK_SECONDS:.0f} s"
-            ) from None
-        try:
+        disk.make_folder(self._own)  # somebody may have tidied up since
+        lock = self._own / _LOCK_FILE
+        with contextlib.ExitStack() as held:
+            try:
+                held.enter_context(turn.taken(lock, _LOCK_SECONDS))
+            except turn.NotInTime:
+                raise Unavailable(
+                    f"{lock} has been locked by another process for {_LOCK_SECONDS:.0f} s"
+                ) from None
             yield
-        finally:
-            lock.release()
 
     def _move_new(self, temporary: Path, path: Path) -> None:
         """What `create` does where the file system has no hard links."""

@@ -20,6 +20,10 @@ class StoreWrapper(Store):
     def url(self) -> str:
         return self.inner.url
 
+    @property
+    def writes_at_once(self) -> int:
+        return self.inner.writes_at_once
+
     def promise(self) -> Promise:
         return self.inner.promise()
 

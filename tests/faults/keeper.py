@@ -31,24 +31,27 @@ def scheduled() -> Iterator[None]:
 
         def run(_: object) -> None:
             with contextlib.suppress(Died):
-                kind.run(keeper)
+                while not keeper.done.wait(keeper.refresh_every):
+                    if not keeper.refresh():
+                        return
 
         thread = Thread(process, f"{process.name} keeper {len(process.threads)}", run)
-        keeper._done = _Done(thread)
+        keeper.done = _Done(thread)
         process.threads.append(thread)
         thread.point = Point(TICK, "")
 
-    def join(keeper: Any) -> None:
-        if not isinstance(keeper._done, _Done):
+    def stop(keeper: Any) -> None:
+        if not hasattr(keeper, "done"):
             return
-        thread = keeper._done.thread
+        keeper.done.set()
+        thread = keeper.done.thread
         with contextlib.suppress(Died):
             if thread.point is not None and thread.point.method != TICK:
                 thread.process.request(JOIN, "", lambda: None)
         # It is at rest, and finds that it is done; or the process is dead.
         thread.point = None
 
-    with mock.patch.object(kind, "start", start), mock.patch.object(kind, "join", join):
+    with mock.patch.object(kind, "start", start), mock.patch.object(kind, "stop", stop):
         yield
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import itertools
 import math
@@ -13,7 +14,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
-import filelock
 import pytest
 
 from singerlake.errors import NotFound, SingerlakeError
@@ -220,8 +220,7 @@ def commit_until_killed(folder: Path, seed: int, acknowledged: Path) -> None:
         (Path, "mkdir"),
         (Path, "rmdir"),
         (disk, "write_new"),
-        (filelock.FileLock, "acquire"),
-        (filelock.FileLock, "release"),
+        (fcntl, "flock"),
     ):
         setattr(owner, name, dying(getattr(owner, name)))
     numbers = [seed * 100 + step for step in range(100)]
