@@ -1,3 +1,3 @@
-from target_singerlake.target import main
+from target_singerlake.command import main
 
 main()

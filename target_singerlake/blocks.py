@@ -18,6 +18,10 @@ BLOCK = 256 * 1024
 """Enough lines at once for the quick decoder. What it makes of more does not fit a processor's
 cache, and a STATE in between makes it decode the lines before it twice."""
 
+GATHERED = 4 * 1024 * 1024
+"""The same where a block holds many streams: a stream's lines go on together, and of a smaller
+block those are a few of each."""
+
 SHORT_WAIT = 0.05
 """Seconds to wait for a block to fill: a slow tap's STATE is not held back for longer."""
 
@@ -33,8 +37,10 @@ class Endless(Exception):
         self.begin = begin
 
 
-def blocks(source: IO[Any] | None, stopped: Callable[[], bool]) -> Iterator[bytes]:
-    """Blocks of whole lines; an empty block where nothing came for a while.
+def blocks(
+    source: IO[Any] | None, stopped: Callable[[], bool], room: Callable[[], int] = lambda: BLOCK
+) -> Iterator[bytes]:
+    """Blocks of whole lines, of about `room` bytes; an empty block where nothing came for a while.
 
     Ends with the input, whose last line may lack its line feed, or once `stopped` says so:
     then what was read of an unfinished line is left out. Raises `Endless`, and
@@ -46,7 +52,7 @@ def blocks(source: IO[Any] | None, stopped: Callable[[], bool]) -> Iterator[byte
     # A line's pieces are joined once, at its end: a long one comes in hundreds.
     rest: list[bytes] = []
     size = 0
-    for chunk in _chunks(source, stopped):
+    for chunk in _chunks(source, stopped, room):
         cut = chunk.rfind(b"\n") + 1
         if cut:
             yield b"".join((*rest, memoryview(chunk)[:cut]))
@@ -62,33 +68,37 @@ def blocks(source: IO[Any] | None, stopped: Callable[[], bool]) -> Iterator[byte
         yield b"".join(rest)
 
 
-def _chunks(source: IO[Any], stopped: Callable[[], bool]) -> Iterator[bytes]:
+def _chunks(
+    source: IO[Any], stopped: Callable[[], bool], room: Callable[[], int]
+) -> Iterator[bytes]:
     try:
         descriptor = source.fileno()
     except (OSError, AttributeError, io.UnsupportedOperation):
-        yield from _from_object(source, stopped)
+        yield from _from_object(source, stopped, room)
         return
     pipe.enlarge(descriptor)
     while not stopped():
         held: list[bytes] = []
-        room = BLOCK
+        left = room()
         ends = time.monotonic() + LONG_WAIT
-        while room and _is_ready(descriptor, max(0.0, ends - time.monotonic())):
-            data = os.read(descriptor, room)
+        while left and _is_ready(descriptor, max(0.0, ends - time.monotonic())):
+            data = os.read(descriptor, min(left, pipe.ROOM))
             if not data:
                 yield b"".join(held)
                 return
             if not held:
                 ends = time.monotonic() + SHORT_WAIT
             held.append(data)
-            room -= len(data)
+            left -= len(data)
         yield b"".join(held)
 
 
-def _from_object(source: IO[Any], stopped: Callable[[], bool]) -> Iterator[bytes]:
+def _from_object(
+    source: IO[Any], stopped: Callable[[], bool], room: Callable[[], int]
+) -> Iterator[bytes]:
     """From something that is no file, as tests hand in: text or bytes."""
     while not stopped():
-        data = source.read(BLOCK)
+        data = source.read(room())
         if not data:
             return
         yield data.encode() if isinstance(data, str) else data

@@ -12,9 +12,9 @@ from singer_sdk.mapper import PluginMapper, RemoveRecordTransform
 from singerlake.errors import BadMessage, RecordBeforeSchema, SingerlakeError
 from singerlake.format import message
 from target_singerlake import batch
+from target_singerlake.blocks import BLOCK
 from target_singerlake.landing import Landing
 from target_singerlake.messages import (
-    BAD_INPUT,
     UnknownTypes,
     at_line,
     parsed,
@@ -22,6 +22,7 @@ from target_singerlake.messages import (
     require_version,
     state_value,
 )
+from target_singerlake.sdk_errors import BAD_INPUT
 
 _FOR_THE_LAKE = ("SCHEMA", "RECORD", "ACTIVATE_VERSION", "BATCH")
 
@@ -47,6 +48,7 @@ class MappedIntake:
         self._unknown = UnknownTypes(log)
         self._streams: set[str] = set()
         self.lines_taken = 0
+        self.room = BLOCK
 
     def take(self, block: bytes) -> None:
         """Take a block of whole lines. Raises `BAD_INPUT`, which names the line."""

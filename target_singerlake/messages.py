@@ -2,35 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
+from decimal import Decimal
 from typing import Any
 
 import msgspec
-from singer_sdk.exceptions import (
-    InvalidJSONSchema,
-    InvalidRecord,
-    MapExpressionError,
-    MissingKeyPropertiesError,
-    RecordsWithoutSchemaException,
-    StreamMapConfigError,
-)
-from singer_sdk.singerlib.json import deserialize_json
 
-from singerlake.errors import BadMessage, InputError
+from singerlake.errors import BadMessage
 from singerlake.format import message
-from singerlake.plugin.exact_json import exact_json
-
-BAD_INPUT = (
-    InputError,
-    InvalidJSONSchema,
-    InvalidRecord,
-    MapExpressionError,
-    MissingKeyPropertiesError,
-    RecordsWithoutSchemaException,
-    StreamMapConfigError,
-)
-"""Our errors and the SDK's that are about the tap's output, or about what to make of it."""
 
 # Ahead of any inner object, so that no value of a record is taken for a stream's name.
 _STREAM = re.compile(rb'\s*\{[^{}]*?"stream"\s*:\s*"((?:[^"\\]|\\.)*)"')
@@ -49,13 +30,16 @@ def parsed(line: bytes) -> dict[str, Any]:
     Raises `BadMessage`.
     """
     try:
-        return deserialize_json(line)
+        content: dict[str, Any] = json.loads(line, parse_float=Decimal)
+        return content
     except (ValueError, RecursionError) as error:
         # Its message may quote the line's data.
         raise BadMessage(f"JSON that Python cannot read ({type(error).__name__})") from None
 
 
 def serialized(content: Any) -> bytes:
+    from singerlake.plugin.exact_json import exact_json  # which the raw path hardly ever needs
+
     return exact_json(content).encode()
 
 

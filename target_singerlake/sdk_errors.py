@@ -10,6 +10,17 @@ from singer_sdk import exceptions as sdk
 
 from singerlake import errors
 
+BAD_INPUT = (
+    errors.InputError,
+    sdk.InvalidJSONSchema,
+    sdk.InvalidRecord,
+    sdk.MapExpressionError,
+    sdk.MissingKeyPropertiesError,
+    sdk.RecordsWithoutSchemaException,
+    sdk.StreamMapConfigError,
+)
+"""Our errors and the SDK's that are about the tap's output, or about what to make of it."""
+
 _Names = dict[type[Exception], type[errors.SingerlakeError]]
 _SAME: _Names = {
     sdk.RecordsWithoutSchemaException: errors.RecordBeforeSchema,

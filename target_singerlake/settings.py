@@ -5,147 +5,120 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
-
-from singer_sdk import typing as th
+from typing import TYPE_CHECKING, Any
 
 from singerlake.errors import ConfigError
 from singerlake.lake import LockTimes, WriterOptions
 from singerlake.lake.identity import new_run_id
-from singerlake.plugin import lineage
-from target_singerlake.staged import stage
+from singerlake.plugin import declared, lineage
+from singerlake.plugin.declared import SECRET, setting, surely_fits
+
+if TYPE_CHECKING:
+    from singerlake.lake.blobs.attaching import Stage
 
 _OPTIONS, _TIMES = WriterOptions(), LockTimes()
 
-SETTINGS: dict[str, Any] = th.PropertiesList(
-    th.Property(
-        "lake_root",
-        th.StringType(nullable=False),
-        required=True,
-        title="Lake root",
-        description="Where the lake is: a local folder, or an fsspec URL such as `s3://bucket/lake`.",
+SETTINGS: dict[str, Any] = declared.settings(
+    "lake_root",
+    lake_root=setting(
+        "string",
+        "Lake root",
+        "Where the lake is: a local folder, or an fsspec URL such as `s3://bucket/lake`.",
+        is_required=True,
     ),
-    th.Property(
-        "tap_id",
-        th.StringType,
-        title="Tap id",
-        description=(
-            "Under which name the tap's data is kept, `<tap name>--<variant>`. Under Meltano it "
-            "is taken from the extractor; elsewhere it is required."
-        ),
+    tap_id=setting(
+        "string",
+        "Tap id",
+        "Under which name the tap's data is kept, `<tap name>--<variant>`. Under Meltano it "
+        "is taken from the extractor; elsewhere it is required.",
     ),
-    th.Property(
-        "storage_options",
-        th.ObjectType(additional_properties=True),
-        secret=True,
-        title="Storage options",
-        description=(
-            "Options of the fsspec file system, such as `key`, `secret` and "
-            '`client_kwargs: {"endpoint_url": …}` for S3. Without them the usual environment '
-            "variables and profiles count."
-        ),
+    storage_options=setting(
+        "object",
+        "Storage options",
+        "Options of the fsspec file system, such as `key`, `secret` and "
+        '`client_kwargs: {"endpoint_url": …}` for S3. Without them the usual environment '
+        "variables and profiles count.",
+        properties={},
+        additionalProperties=True,
+        **SECRET,
     ),
-    th.Property(
-        "max_file_bytes",
-        th.IntegerType(minimum=1),
+    max_file_bytes=setting(
+        "integer",
+        "Largest file",
+        "A file is closed and committed at about this many compressed bytes.",
         default=_OPTIONS.max_file_bytes,
-        title="Largest file",
-        description="A file is closed and committed at about this many compressed bytes.",
+        minimum=1,
     ),
-    th.Property(
-        "max_file_records",
-        th.IntegerType(minimum=1),
-        title="Most records in a file",
-        description="A file is closed and committed at this many records; no limit if unset.",
+    max_file_records=setting(
+        "integer",
+        "Most records in a file",
+        "A file is closed and committed at this many records; no limit if unset.",
+        minimum=1,
     ),
-    th.Property(
-        "commit_interval_seconds",
-        th.NumberType(minimum=0),
+    commit_interval_seconds=setting(
+        "number",
+        "Commit interval",
+        "Everything received is committed, and its STATE passed on, at least this often, "
+        "and always at the end. Shorter: fresher state, smaller files.",
         default=300,
-        title="Commit interval",
-        description=(
-            "Everything received is committed, and its STATE passed on, at least this often, "
-            "and always at the end. Shorter: fresher state, smaller files."
-        ),
+        minimum=0,
     ),
-    th.Property(
-        "compression_level",
-        th.IntegerType(minimum=1, maximum=9),
+    compression_level=setting(
+        "integer",
+        "Compression level",
+        "1 to 3 are the fastest; from 4 on files get smaller, by about a tenth to a fifth, and "
+        "landing slower, several times.",
         default=_OPTIONS.compression_level,
-        title="Compression level",
-        description=(
-            "1 to 3 are the fastest; from 4 on files get smaller, by about a tenth to a fifth, and "
-            "landing slower, several times."
-        ),
+        minimum=1,
+        maximum=9,
     ),
-    th.Property(
-        "lock_max_wait_seconds",
-        th.NumberType(minimum=0),
+    lock_max_wait_seconds=setting(
+        "number",
+        "Longest wait for a lock",
+        "How long to wait for another writer before giving up with an error. Longer than "
+        "`lock_stale_after_seconds`.",
         default=_TIMES.max_wait,
-        title="Longest wait for a lock",
-        description=(
-            "How long to wait for another writer before giving up with an error. Longer than "
-            "`lock_stale_after_seconds`."
-        ),
+        minimum=0,
     ),
-    th.Property(
-        "lock_stale_after_seconds",
-        th.NumberType(minimum=1),
+    lock_stale_after_seconds=setting(
+        "number",
+        "Lock is stale after",
+        "A lock that did not change for so long was left by a writer that died. Shorter than "
+        "`lock_max_wait_seconds`.",
         default=_TIMES.stale_after,
-        title="Lock is stale after",
-        description=(
-            "A lock that did not change for so long was left by a writer that died. Shorter than "
-            "`lock_max_wait_seconds`."
-        ),
+        minimum=1,
     ),
-    th.Property(
-        "require_keys",
-        th.BooleanType,
+    require_keys=setting(
+        "boolean",
+        "Require keys",
+        "A record that lacks one of its stream's key properties ends the run, as in other "
+        "targets. Off, the lake keeps such a record as it came.",
         default=True,
-        title="Require keys",
-        description=(
-            "A record that lacks one of its stream's key properties ends the run, as in other "
-            "targets. Off, the lake keeps such a record as it came."
-        ),
     ),
-    th.Property(
-        "staged_files",
-        th.StringType,
-        title="Staged files",
-        description=(
-            "The folder, or fsspec URL, below which taps leave files that are to be stored: those "
-            "that records name in properties marked `x-singerlake-file` in their schema. Unset, "
-            "the marks are ignored."
-        ),
+    staged_files=setting(
+        "string",
+        "Staged files",
+        "The folder, or fsspec URL, below which taps leave files that are to be stored: those "
+        "that records name in properties marked `x-singerlake-file` in their schema. Unset, "
+        "the marks are ignored.",
     ),
-    th.Property(
-        "complete_without_state",
-        th.BooleanType,
+    complete_without_state=setting(
+        "boolean",
+        "Complete without STATE",
+        "For taps that never send STATE: count a run as complete whenever its input ends. A "
+        "tap that died then looks complete too, unless `singerlake land` starts it.",
         default=False,
-        title="Complete without STATE",
-        description=(
-            "For taps that never send STATE: count a run as complete whenever its input ends. A "
-            "tap that died then looks complete too, unless `singerlake land` starts it."
-        ),
     ),
-    th.Property(
-        lineage.SETTING,
-        th.StringType,
-        title="Lineage",
-        description=lineage.OF_TARGET,
-    ),
-    th.Property(
-        "validate_records",
-        th.BooleanType,
+    **{lineage.SETTING: setting("string", "Lineage", lineage.OF_TARGET)},
+    validate_records=setting(
+        "boolean",
+        "Validate records",
+        "Check every record against its schema, as other targets do by default. Off here, "
+        "because a raw lake keeps what the tap sent. On, an invalid record ends the run, "
+        "and landing takes the slow path.",
         default=False,
-        title="Validate records",
-        description=(
-            "Check every record against its schema, as other targets do by default. Off here, "
-            "because a raw lake keeps what the tap sent. On, an invalid record ends the run, "
-            "and landing takes the slow path."
-        ),
     ),
-).to_dict()
+)
 
 OF_OTHER_TARGETS = (
     "batch_size_rows",
@@ -156,8 +129,18 @@ OF_OTHER_TARGETS = (
 )
 """Settings of the SDK that say nothing here: a lake only appends."""
 
-SECRET = {"secret": True, "writeOnly": True}
-"""What marks a setting of the SDK as secret, as it marks those declared above."""
+OF_THE_SDK = (
+    "add_record_metadata",
+    "batch_config",
+    "faker_config",
+    "flattening_enabled",
+    "flattening_max_depth",
+    "flattening_max_key_length",
+    "flattening_separator",
+    "stream_map_config",
+    "stream_maps",
+)
+"""Settings that the SDK declares, and that count here too."""
 
 _CHANGE_RECORDS = ("stream_maps", "flattening_enabled", "add_record_metadata", "validate_records")
 
@@ -168,6 +151,34 @@ def needs_sdk(config: Mapping[str, Any]) -> bool:
     Then every record is built as Python objects; otherwise lines pass as they are.
     """
     return any(config.get(name) for name in _CHANGE_RECORDS)
+
+
+KNOWN = frozenset({*SETTINGS["properties"], *OF_THE_SDK})
+
+
+def defaults() -> dict[str, Any]:
+    found = SETTINGS["properties"].items()
+    return {name: setting["default"] for name, setting in found if "default" in setting}
+
+
+def plain(config: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The settings with their defaults, where all are right beyond doubt and none needs the SDK.
+
+    None where the SDK has to look: it says what is wrong, in its own words.
+    """
+    properties = SETTINGS["properties"]
+    ours = {name: value for name, value in config.items() if name in properties}
+    if ours.get("lake_root") is None or needs_sdk(config):
+        return None
+    if not all(surely_fits(value, properties[name]) for name, value in ours.items()):
+        return None
+    if not all(_is_off(name, config.get(name)) for name in OF_THE_SDK):
+        return None
+    return defaults() | {name: value for name, value in config.items() if value is not None}
+
+
+def _is_off(name: str, value: object) -> bool:
+    return value is None or (value is False and name in _CHANGE_RECORDS)
 
 
 @dataclass(frozen=True)
@@ -221,5 +232,13 @@ def writer_options(config: Mapping[str, Any]) -> WriterOptions:
             max_wait=max_wait,
         ),
         require_keys=config["require_keys"],
-        stage=stage(prefix) if (prefix := config.get("staged_files")) else None,
+        stage=_stage(config.get("staged_files")),
     )
+
+
+def _stage(prefix: str | None) -> Stage | None:
+    if not prefix:
+        return None
+    from target_singerlake.staged import stage  # and with it fsspec, which takes its time
+
+    return stage(prefix)

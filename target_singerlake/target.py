@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections import Counter
 from copy import deepcopy
 from types import FrameType
 from typing import IO, Any, ClassVar
 
-from singer_sdk import Target
+from singer_sdk import Target, metrics
 from singer_sdk.configuration._dict_config import parse_environment_config
 from singer_sdk.helpers._classproperty import classproperty
 from singer_sdk.helpers.capabilities import (
@@ -20,8 +19,6 @@ from singer_sdk.helpers.capabilities import (
 from singer_sdk.singerlib.encoding import GenericSingerReader
 
 from singerlake.errors import SingerlakeError
-from singerlake.format import message
-from singerlake.lake import open_on
 from singerlake.plugin import output
 from singerlake.plugin.about import as_text
 from singerlake.plugin.config import (
@@ -31,21 +28,16 @@ from singerlake.plugin.config import (
     require_objects,
     warn_of_unknown,
 )
+from singerlake.plugin.declared import SECRET
 from singerlake.plugin.log import make_plain
 from singerlake.plugin.signals import heed_hangup
-from singerlake.store import open_store
-from target_singerlake import batch, lineage, run_end, settings
-from target_singerlake.blocks import Endless, blocks
+from target_singerlake import batch, settings
 from target_singerlake.landing import Landing
 from target_singerlake.mapped import Callbacks, KeptMaps, MappedIntake
-from target_singerlake.messages import BAD_INPUT, at_line
 from target_singerlake.raw import RawIntake
-from target_singerlake.sdk_errors import under_our_name
+from target_singerlake.run import SWITCH_INTERVAL, Intake, Run
+from target_singerlake.sdk_errors import BAD_INPUT, under_our_name
 from target_singerlake.sink import LakeSink
-
-SWITCH_INTERVAL = 0.0001
-"""Seconds after which a thread that decodes lets another have its turn: Python's own are fifty
-times as long, and have the compressor wait."""
 
 
 class TargetSingerlake(Target):
@@ -65,96 +57,38 @@ class TargetSingerlake(Target):
         TargetCapabilities.VALIDATE_RECORDS,
     ]
 
-    stopped_by: int | None = None
-    """The signal that came. Of the class: the handler may run before the instance is made."""
-
     def __init__(self, **kwargs: Any) -> None:
+        # Ahead of all else: a signal may come before this instance is made.
+        self._run = Run({}, self.logger, BAD_INPUT, under_our_name)
         super().__init__(**kwargs)
-        defaults = {
-            name: setting["default"]
-            for name, setting in self.config_jsonschema["properties"].items()
-            if "default" in setting
-        }
         given = {name: value for name, value in self._config.items() if value is not None}
-        self._config = {**defaults, **given}
+        self._config = settings.defaults() | given
+        self._run.config = self.config
         self.message_reader = _Reader(self)
         self.current_message: dict[str, Any] = {}
-        self._landing: Landing | None = None
 
     @property
     def landing(self) -> Landing:
         """The run's landing: opens the lake when the first message comes."""
-        if self._landing is None:
-            where = settings.destination(self.config)
-            options = settings.writer_options(self.config)
-            lake = open_on(open_store(where.lake_root, where.storage_options), create=True)
-            traced = lineage.begin(self.config, lake, where.tap_id, self.logger)
-            on_commit = None if traced is None else traced.committed
-            writer = lake.writer(where.tap_id, where.run_id, options, on_commit)
-            if traced is not None:
-                traced.follow(writer)
-            self.logger.info(
-                "Landing %s in %s (run %s)", where.tap_id, lake.store.url, where.run_id
-            )
-            interval = float(self.config["commit_interval_seconds"])
-            on_end = None if traced is None else traced.ended
-            self._landing = Landing(writer, interval, self.logger, on_end)
-        return self._landing
+        return self._run.landing
 
     def land(self, source: IO[Any] | None, callbacks: Callbacks) -> Counter[str]:
-        """Read the tap's output to its end, or until a signal comes; counts the messages.
+        """Read the tap's output to its end, or until a signal comes; counts the messages."""
+        return self._run.take(source, lambda: self._intake(callbacks))
 
-        Bad input ends the run with an error, after what came before it was committed.
-        """
-        with run_end.of_failure(lambda: self._landing, self.logger):
-            return self._take_all(source, callbacks)
-
-    def _take_all(self, source: IO[Any] | None, callbacks: Callbacks) -> Counter[str]:
+    def _intake(self, callbacks: Callbacks) -> Intake:
         parameters = batch.parameters(self.config.get("batch_config"))
-        intake: RawIntake | MappedIntake
+        pause = self._run.pause
         if settings.needs_sdk(self.config):
-            intake = MappedIntake(self.landing, callbacks, parameters, self._pause, self.logger)
-        else:
-            intake = RawIntake(self.landing, parameters, self._pause, self.logger)
-        try:
-            for block in blocks(source, lambda: self.stopped_by is not None):
-                if block:
-                    intake.take(block)
-                self.landing.tick()
-        except _Stopped:
-            self.logger.info("Stopped inside a BATCH, which no STATE covers: it comes again")
-        except Endless as line:
-            self.landing.finish()
-            raise at_line(intake.lines_taken + 1, line.begin, message.too_long()) from None
-        except BAD_INPUT as error:
-            self.landing.finish()
-            raise under_our_name(error) from error
-        except BaseException:
-            self.landing.close()
-            raise
-        finally:
-            intake.close()
-        return intake.counts
-
-    def _pause(self) -> None:
-        """What is done between two blocks, inside of a message that may take long."""
-        if self.stopped_by is not None:
-            raise _Stopped
-        self.landing.tick()
+            return MappedIntake(self.landing, callbacks, parameters, pause, self.logger)
+        counter = metrics.record_counter
+        return RawIntake(self.landing, parameters, pause, self.logger, counter)
 
     def process_endofpipe(self) -> None:
-        """Commit what is left, pass on the last STATE, and say how the run ended.
-
-        After a signal, exit as stopped.
-        """
-        with run_end.of_failure(lambda: self._landing, self.logger):
-            self.landing.finish()
+        """Commit what is left, pass on the last STATE, and say how the run ended."""
+        self._run.finish()
         super().process_endofpipe()
-        without_state = bool(self.config["complete_without_state"])
-        run_end.of_input(self.landing, lambda: self.stopped_by, without_state)
-        if self.stopped_by is not None:
-            # The tap may have died of the same signal: the end of its input is no success then.
-            sys.exit(128 + self.stopped_by)
+        self._run.end()
 
     def _setup_signal_handlers(self) -> None:
         """SIGTERM and SIGINT as the SDK does, and SIGHUP."""
@@ -162,16 +96,7 @@ class TargetSingerlake(Target):
         heed_hangup(self._handle_termination)
 
     def _handle_termination(self, signum: int, frame: FrameType | None) -> None:
-        """On a signal end the input here: what came is committed as at its end.
-
-        Nothing is committed inside the handler, which may have interrupted the writer.
-        """
-        if self.stopped_by is not None:
-            self.logger.warning("Signal %d again: stopping at once", signum)
-            # Not by an exception: Python would wait for uploads that hang.
-            os._exit(128 + signum)
-        self.logger.info("Signal %d: committing what has come, then stopping", signum)
-        self.stopped_by = signum
+        self._run.stop(signum, frame)
 
     def _validate_config(self, **kwargs: Any) -> list[str]:
         """Checks first what holds secrets: where it is wrong, the SDK would quote it."""
@@ -231,11 +156,7 @@ class TargetSingerlake(Target):
         for name in settings.OF_OTHER_TARGETS:
             properties.pop(name, None)
         # The keys of the BATCH files' store are in it.
-        properties["batch_config"] = properties["batch_config"] | settings.SECRET
-
-
-class _Stopped(Exception):
-    """A signal came inside a message, whose rest is left."""
+        properties["batch_config"] = properties["batch_config"] | SECRET
 
 
 class _Reader(GenericSingerReader[str]):

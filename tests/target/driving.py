@@ -29,6 +29,10 @@ from tests.zygote import PATIENCE
 
 TAP_ID = "tap-made--here"
 COMMAND = [sys.executable, "-m", "target_singerlake"]
+DOORS = ["target_singerlake.command", "target_singerlake.target"]
+"""The thin command, and that of the SDK."""
+
+DOOR = DOORS[0]
 MAPPED = {"stream_maps": {"a stream that nobody sends": {"a": "a"}}}
 """Settings that make the target take the SDK's path, and change nothing."""
 
@@ -80,14 +84,14 @@ def land(lines: Iterable[str | bytes], root: str | Path, **config: Any) -> list[
 
 def listen(target: TargetSingerlake, source: IO[Any]) -> list[bytes]:
     output = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="\n")
-    with _signal_handlers_kept(), contextlib.redirect_stdout(output):
+    with signal_handlers_kept(), contextlib.redirect_stdout(output):
         target.listen(source)
     output.flush()
     return output.buffer.getvalue().splitlines()  # type: ignore[attr-defined]
 
 
 @contextmanager
-def _signal_handlers_kept() -> Iterator[None]:
+def signal_handlers_kept() -> Iterator[None]:
     """The SDK takes Ctrl-C for itself, which is pytest's."""
     handlers = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
     handlers[signal.SIGINT] = signal.default_int_handler
@@ -167,7 +171,7 @@ def forked(
             log.open("ab") as errors,
         ):
             process = zygote.shared().start(
-                "target_singerlake.target",
+                DOOR,
                 ["--config", str(path), *arguments],
                 environment(),
                 (given, taken, errors),

@@ -1,0 +1,65 @@
+"""Settings as plugins declare them: JSON schemas as the Singer SDK has them, without the SDK."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+SECRET = {"secret": True, "writeOnly": True}
+"""What marks a setting as one that is never printed."""
+
+_KINDS: dict[str, type | tuple[type, ...]] = {
+    "string": str,
+    "integer": int,
+    "number": (int, float),
+    "boolean": bool,
+    "object": dict,
+}
+_RULES = {"minimum", "maximum"}
+_WORDS = {"type", "title", "description", "default", "properties", "additionalProperties", *SECRET}
+
+
+def setting(
+    kind: str,
+    title: str,
+    description: str,
+    *,
+    default: Any = None,
+    is_required: bool = False,
+    **rules: Any,
+) -> dict[str, Any]:
+    """The schema of one setting. One that is not required may be null, which is as if unset."""
+    schema = {"type": [kind] if is_required else [kind, "null"], **rules, "title": title}
+    if default is not None:
+        schema["default"] = default
+    return schema | {"description": description}
+
+
+def settings(*required: str, **properties: dict[str, Any]) -> dict[str, Any]:
+    """The schema of all settings of a plugin."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(required),
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+    }
+
+
+def surely_fits(value: Any, schema: Mapping[str, Any]) -> bool:
+    """Whether a value that came from JSON is right beyond doubt.
+
+    Where this is false, a validator decides, and has the words for what is wrong.
+    """
+    kinds = schema["type"]
+    if value is None:
+        return "null" in kinds
+    if not schema.keys() <= _WORDS | _RULES or schema.get("properties"):
+        return False
+    names = [name for name in kinds if name in _KINDS and isinstance(value, _KINDS[name])]
+    if isinstance(value, bool):
+        return "boolean" in names
+    if isinstance(value, int | float):
+        least, most = schema.get("minimum", -math.inf), schema.get("maximum", math.inf)
+        return bool(names) and math.isfinite(value) and least <= value <= most
+    return bool(names)
