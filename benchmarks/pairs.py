@@ -20,7 +20,7 @@ from pathlib import Path
 
 import click
 
-from benchmarks import landing, pipe, replay
+from benchmarks import landing, pipe, replay, start
 from benchmarks.meter import measure
 from benchmarks.race import Pipeline
 from benchmarks.result import Cell, Result, Table
@@ -64,8 +64,21 @@ def _spark(folder: Path, base: Path) -> Pipeline:
     return [[sys.executable, script, str(_lake(base)), landing.TAP, "orders"]]
 
 
+def _landing_of(kind: pipe.Kind) -> Callable[[Path, Path], Pipeline]:
+    return lambda folder, _: landing.ours(pipe.messages(kind, kind.records)).work(folder)
+
+
+def _small_run(make: Callable[[Path], Pipeline]) -> Callable[[Path, Path], Pipeline]:
+    return lambda folder, _: make(folder)
+
+
 CASES = (
     Case("landing", _landing, measured=1),
+    Case("wide", _landing_of(pipe.WIDE), measured=1),
+    Case("many", _landing_of(pipe.MANY), measured=1),
+    Case("start-target", _small_run(start.target), measured=1),
+    Case("start-tap", _small_run(start.tap)),
+    Case("start-ls", _small_run(start.ls)),
     Case("replay", _replay),
     Case("commits", _commits),
     Case("spark", _spark, tells=True),

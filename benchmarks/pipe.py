@@ -8,6 +8,7 @@ import os
 import random
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -52,6 +53,13 @@ def folder() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="singerlake-bench-")
 
 
+@contextmanager
+def new_folder() -> Iterator[Path]:
+    """An empty one, which is thrown away."""
+    with tempfile.TemporaryDirectory(dir=folder().name) as name:
+        yield Path(name)
+
+
 @functools.cache
 def messages(kind: Kind, records: int) -> Messages:
     path = Path(folder().name, f"{kind.name.replace(' ', '-')}-{records}.singer")
@@ -70,35 +78,44 @@ def empty() -> Path:
 
 def schema_only(kind: Kind) -> Path:
     path = Path(folder().name, f"{kind.name.replace(' ', '-')}-schema.singer")
-    path.write_bytes(b"".join(_schemas(kind)))
+    path.write_bytes(b"".join(schemas(kind)))
     return path
 
 
 def _parts(kind: Kind, records: int) -> Iterator[bytes]:
     rng = random.Random(kind.name)
-    names = _names(kind)
-    yield from _schemas(kind)
+    turns = names(kind)
+    yield from schemas(kind)
     for number in range(records):
         message = {
             "type": "RECORD",
-            "stream": names[number % len(names)],
+            "stream": turns[number % len(turns)],
             "record": kind.make(rng, number),
             "time_extracted": _time(number),
         }
         yield msgspec.json.encode(message) + b"\n"
         if (number + 1) % STATE_EVERY == 0:
-            state = {"bookmarks": {names[0]: {"replication_key_value": number}}}
+            state = {"bookmarks": {turns[0]: {"replication_key_value": number}}}
             yield msgspec.json.encode({"type": "STATE", "value": state}) + b"\n"
 
 
-def _schemas(kind: Kind) -> Iterator[bytes]:
-    for name in _names(kind):
+def records_of(kind: Kind, name: str) -> Iterator[bytes]:
+    """RECORD messages of one stream, as many as are asked for."""
+    rng = random.Random(f"{kind.name} {name}")
+    for number in itertools.count():
+        record = kind.make(rng, number)
+        message = {"type": "RECORD", "stream": name, "record": record}
+        yield msgspec.json.encode(message | {"time_extracted": _time(number)}) + b"\n"
+
+
+def schemas(kind: Kind) -> Iterator[bytes]:
+    for name in names(kind):
         schema = {"type": "object", "properties": kind.properties}
         message = {"type": "SCHEMA", "stream": name, "schema": schema, "key_properties": ["id"]}
         yield msgspec.json.encode(message) + b"\n"
 
 
-def _names(kind: Kind) -> list[str]:
+def names(kind: Kind) -> list[str]:
     if kind.streams == 1:
         return ["orders"]
     return [f"orders_{number:03}" for number in range(kind.streams)]
