@@ -1,3 +1,3 @@
-from tap_singerlake.tap import main
+from tap_singerlake.command import main
 
 main()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
 import msgspec
-from singer_sdk.singerlib.json import deserialize_json
 
 from singerlake.errors import CorruptFile
 from singerlake.format import compression, message
@@ -64,8 +64,10 @@ def _content(snapshot: Snapshot, file: File, selection: Selection) -> Iterator[b
 
 def parsed(line: bytes) -> dict[str, Any]:
     """A stored message, with every number exact."""
+    content: dict[str, Any]
     try:
-        return deserialize_json(line)
+        content = json.loads(line, parse_float=Decimal)
     except ValueError:
         # Python makes no integer of more than 4300 digits.
-        return deserialize_json(line, parse_int=Decimal)
+        content = json.loads(line, parse_float=Decimal, parse_int=Decimal)
+    return content

@@ -7,7 +7,6 @@ from pathlib import PurePath
 from typing import Any
 
 import msgspec
-from singer_sdk.singerlib import Catalog
 
 from singerlake.errors import ConfigError
 
@@ -29,7 +28,9 @@ class _Entry(msgspec.Struct):
     metadata: list[_Metadata] = []
 
 
-class _Catalog(msgspec.Struct):
+class CatalogShape(msgspec.Struct):
+    """What `checked_catalog` takes."""
+
     streams: list[_Entry]
 
 
@@ -38,10 +39,13 @@ def checked_catalog(catalog: Any) -> Any:
 
     Raises `ConfigError` where its shape is another.
     """
-    if catalog is None or isinstance(catalog, Catalog | str | PurePath):
-        return catalog
+    if not isinstance(catalog, dict):
+        from singer_sdk.singerlib import Catalog
+
+        if catalog is None or isinstance(catalog, Catalog | str | PurePath):
+            return catalog
     try:
-        msgspec.convert(catalog, _Catalog)
+        msgspec.convert(catalog, CatalogShape)
     except msgspec.ValidationError as error:
         raise ConfigError(
             "the catalog is not of the shape that --discover writes, "

@@ -5,27 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
-from singer_sdk.io_base import SingerWriter
-from singer_sdk.singerlib import Message
-
 from singerlake.errors import ConfigError
-from singerlake.plugin.exact_json import exact_json
 from singerlake.plugin.output import send
 
 
-class WholeLines(SingerWriter):
-    """Writes messages and blocks of lines, and knows when no line is half written."""
+class Output:
+    """Writes blocks of lines, and knows when no line is half written."""
 
     def __init__(self) -> None:
         super().__init__()
         self._writing = False
         self._waiting: Callable[[], None] | None = None
-
-    def serialize_message(self, message: Message) -> str:
-        return exact_json(message.to_dict())
-
-    def write_message(self, message: Message) -> None:
-        self.write_blocks([self.format_message(message).encode()])
 
     def write_blocks(self, blocks: Iterable[bytes]) -> None:
         """Write blocks of whole lines. One that lacks its last line feed is given it.

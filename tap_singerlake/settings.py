@@ -7,127 +7,138 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from singer_sdk import typing as th
-
 from singerlake.errors import ConfigError
 from singerlake.format import times
 from singerlake.lake.extent import ALL, COMPLETE, Extent, parse_as_of
-from singerlake.plugin import lineage
+from singerlake.plugin import declared, lineage
+from singerlake.plugin.declared import SECRET, setting
 
-SETTINGS: dict[str, Any] = th.PropertiesList(
-    th.Property(
-        "lake_root",
-        th.StringType(nullable=False),
-        required=True,
-        title="Lake root",
-        description="Where the lake is: a local folder, or an fsspec URL such as `s3://bucket/lake`.",
+SETTINGS: dict[str, Any] = declared.settings(
+    "lake_root",
+    lake_root=setting(
+        "string",
+        "Lake root",
+        "Where the lake is: a local folder, or an fsspec URL such as `s3://bucket/lake`.",
+        is_required=True,
     ),
-    th.Property(
-        "tap_id",
-        th.StringType,
-        title="Tap id",
-        description=(
-            "Which tap's data to replay, `<tap name>--<variant>`. May be left out where the lake "
-            "has one tap only."
-        ),
+    tap_id=setting(
+        "string",
+        "Tap id",
+        "Which tap's data to replay, `<tap name>--<variant>`. May be left out where the lake "
+        "has one tap only.",
     ),
-    th.Property(
-        "storage_options",
-        th.ObjectType(additional_properties=True),
-        secret=True,
-        title="Storage options",
-        description=(
-            "Options of the fsspec file system, such as `key`, `secret` and "
-            '`client_kwargs: {"endpoint_url": …}` for S3. Without them the usual environment '
-            "variables and profiles count."
-        ),
+    storage_options=setting(
+        "object",
+        "Storage options",
+        "Options of the fsspec file system, such as `key`, `secret` and `client_kwargs: "
+        '{"endpoint_url": …}` for S3. Without them the usual environment variables and '
+        "profiles count.",
+        properties={},
+        additionalProperties=True,
+        **SECRET,
     ),
-    th.Property(
-        "start_time",
-        th.DateTimeType,
-        title="Start time",
-        description="Only records extracted at this time or later (`time_extracted`).",
+    start_time=setting(
+        "string",
+        "Start time",
+        "Only records extracted at this time or later (`time_extracted`).",
+        format="date-time",
     ),
-    th.Property(
-        "end_time",
-        th.DateTimeType,
-        title="End time",
-        description="Only records extracted before this time (`time_extracted`).",
+    end_time=setting(
+        "string",
+        "End time",
+        "Only records extracted before this time (`time_extracted`).",
+        format="date-time",
     ),
-    th.Property(
-        "schema_versions",
-        th.CustomType(
-            {"type": ["string", "array", "null"], "items": {"type": "string"}},
-        ),
+    schema_versions=setting(
+        ("string", "array"),
+        "Schema versions",
+        "`all`; `merged`: all, under one schema that holds the records of every version; "
+        "`latest` (that of the newest file); or a list of schema hashes (`singerlake show` "
+        "lists them).",
+        items={"type": "string"},
         default="all",
-        title="Schema versions",
-        description=(
-            "`all`; `merged`: all, under one schema that holds the records of every version; "
-            "`latest` (that of the newest file); or a list of schema hashes (`singerlake show` "
-            "lists them)."
-        ),
     ),
-    th.Property(
-        "runs",
-        th.CustomType(
-            {"type": ["string", "array", "null"], "items": {"type": "string"}},
-        ),
+    runs=setting(
+        ("string", "array"),
+        "Runs",
+        "`all`; `last`: what the newest complete run of each stream committed; or run ids "
+        "(`singerlake runs` lists them).",
+        items={"type": "string"},
         default="all",
-        title="Runs",
-        description=(
-            "`all`; `last`: what the newest complete run of each stream committed; or run ids "
-            "(`singerlake runs` lists them)."
-        ),
     ),
-    th.Property(
-        "run_outcomes",
-        th.ArrayType(th.StringType),
-        title="Run outcomes",
-        description=(
-            "How a run may have ended that `runs: last` takes: `complete` if unset, else some of "
-            "`complete`, `ended`, `failed`, `stopped`, `open`, `lost`."
-        ),
+    run_outcomes=setting(
+        "array",
+        "Run outcomes",
+        "How a run may have ended that `runs: last` takes: `complete` if unset, else some of "
+        "`complete`, `ended`, `failed`, `stopped`, `open`, `lost`.",
+        items={"type": ["string"]},
     ),
-    th.Property(
-        "as_of",
-        th.StringType,
-        title="As of",
-        description=(
-            "Replays the streams as they were: without what was committed after this time, this "
-            "pin (`singerlake pins` lists them), this run (a run id), or this sequence number; "
-            "`pin:` and `run:` before a name say which it is."
-        ),
+    as_of=setting(
+        "string",
+        "As of",
+        "Replays the streams as they were: without what was committed after this time, this "
+        "pin (`singerlake pins` lists them), this run (a run id), or this sequence number; "
+        "`pin:` and `run:` before a name say which it is.",
     ),
-    th.Property(
-        "streams",
-        th.ArrayType(th.StringType),
-        title="Streams",
-        description="Only these streams; all of the tap's if unset.",
+    streams=setting(
+        "array",
+        "Streams",
+        "Only these streams; all of the tap's if unset.",
+        items={"type": ["string"]},
     ),
-    th.Property(
-        "files",
-        th.StringType(allowed_values=["stored", "path", "fetch"]),
+    files=setting(
+        "string",
+        "Files",
+        "What records say of the files of any kind that they name: as `stored`, with the "
+        "property that the tap sent; the `path` or URL in the lake, in that property; or, "
+        "after a `fetch` to `files_folder`, the local path.",
+        enum=["stored", "path", "fetch"],
         default="stored",
-        title="Files",
-        description=(
-            "What records say of the files of any kind that they name: as `stored`, with the "
-            "property that the tap sent; the `path` or URL in the lake, in that property; or, "
-            "after a `fetch` to `files_folder`, the local path."
-        ),
     ),
-    th.Property(
-        "files_folder",
-        th.StringType,
-        title="Files folder",
-        description="Where `files: fetch` puts them, each once, by stream and hash.",
+    files_folder=setting(
+        "string",
+        "Files folder",
+        "Where `files: fetch` puts them, each once, by stream and hash.",
     ),
-    th.Property(
-        lineage.SETTING,
-        th.StringType,
-        title="Lineage",
-        description=lineage.OF_TAP,
-    ),
-).to_dict()
+    **{lineage.SETTING: setting("string", "Lineage", lineage.OF_TAP)},
+)
+
+
+OF_THE_SDK = (
+    "faker_config",
+    "flattening_enabled",
+    "flattening_max_depth",
+    "flattening_max_key_length",
+    "flattening_separator",
+    "stream_map_config",
+    "stream_maps",
+)
+"""Settings that the SDK declares, and that count here too."""
+
+KNOWN = frozenset({*SETTINGS["properties"], *OF_THE_SDK})
+_CUTTING = ("start_time", "end_time")
+
+
+def defaults() -> dict[str, Any]:
+    return declared.defaults(SETTINGS)
+
+
+def plain(config: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The settings, where all are right beyond doubt, and every file that is asked for is passed
+    on as it is stored.
+
+    None where the SDK has to look: it says what is wrong in its own words, and builds records.
+    """
+    off = (*OF_THE_SDK, *_CUTTING, "batch_config")
+    is_off = all(
+        config.get(name) is None or (name == "flattening_enabled" and config[name] is False)
+        for name in off
+    )
+    if not is_off or lineage.is_wanted(str(config.get(lineage.SETTING) or "")):
+        return None
+    if config.get("files", "stored") != "stored" or not declared.surely_fit(config, SETTINGS):
+        return None
+    return {**defaults(), **config}
 
 
 @dataclass(frozen=True)

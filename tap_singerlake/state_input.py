@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import logging
+from collections.abc import Collection, Mapping
 from pathlib import PurePath
 from typing import Any
 
@@ -51,6 +52,47 @@ def checked(state: Any) -> Any:
         )
     _check_bookmarks(own.get("bookmarks", {}))
     return dict(own)
+
+
+def is_plain(state: Mapping[str, Any]) -> bool:
+    """Whether a checked state has nothing in it that the SDK would change."""
+    return state.keys() <= {"bookmarks"} and not any(
+        bookmark.keys() & _OF_THE_SDK for bookmark in state.get("bookmarks", {}).values()
+    )
+
+
+_OF_THE_SDK = {
+    "partitions",
+    "progress_markers",
+    "replication_key_signpost",
+    "starting_replication_value",
+}
+
+
+def warn_of_strangers(
+    asked: Mapping[str, Collection[str]], streams: Collection[str], log: logging.Logger
+) -> None:
+    """Say which names no stream of the lake answers to, and who asked for them."""
+    for how, names in asked.items():
+        for name in sorted(set(names) - set(streams)):
+            log.warning(
+                "%s stream '%s', which is not in the lake (any more), or not among the "
+                "chosen streams",
+                how,
+                name,
+            )
+
+
+def warn_of_foreign_bookmarks(
+    state: Mapping[str, Any], streams: Collection[str], log: logging.Logger
+) -> None:
+    for name, bookmark in state.get("bookmarks", {}).items():
+        if name in streams and bookmark and "sequence" not in bookmark:
+            log.warning(
+                "The state's bookmark of stream '%s' has no `sequence`: it is not this tap's, "
+                "and the stream is read whole",
+                name,
+            )
 
 
 _EXPECTED = '{"bookmarks": {…}}'

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterator
 from itertools import chain
 from typing import Any
 
@@ -20,14 +19,14 @@ from singerlake.format.manifest import File
 from singerlake.format.schema import Schema
 from singerlake.lake import Snapshot
 from singerlake.lake import Stream as LakeSource
-from singerlake.lake.snapshot import UNKNOWN
 from singerlake.plugin.exact_json import exact_json
-from tap_singerlake import content, plan, schema_line, selection
+from tap_singerlake import content, passing, schema_line, selection
 from tap_singerlake.content import Opened
 from tap_singerlake.files import GivenBack
 from tap_singerlake.inputs import walkable
-from tap_singerlake.output import WholeLines
+from tap_singerlake.message_writer import WholeLines
 from tap_singerlake.plan import Replay
+from tap_singerlake.planned import planned
 from tap_singerlake.replayed import Replayed
 from tap_singerlake.settings import Window
 
@@ -98,61 +97,12 @@ class LakeStream(Stream):
             self._write_state_message()
 
     def _planned(self) -> tuple[Replay, Iterator[Opened]]:
-        """What to replay, and its files, each opened when its first block is asked for."""
+        """What to replay, and its files."""
         if self._plan is None:
-            snapshot = self._source.snapshot()
-            if snapshot.by_listing:
-                self.logger.warning(
-                    "The manifest of '%s' is missing: reading by listing, without bookmarks; "
-                    "`singerlake rebuild` makes it again",
-                    self.name,
-                )
-            if plan.asks_in_vain(snapshot, self._window):
-                self.logger.warning(
-                    "Stream '%s' has none of the schema versions asked for; it has %s",
-                    self.name,
-                    ", ".join(snapshot.versions),
-                )
-            incremental = self.replication_method == "INCREMENTAL"
-            state = self.stream_state if incremental else {}
-            replay = plan.replay(snapshot, self._window, state)
-            if self._window.versions == "merged":
-                self._merged = schema_line.merged(snapshot, self.entry, replay.as_of)
-            chosen = replay.selection
-            if replay.again:
-                self.logger.warning(
-                    "Of stream '%s', %d files hold records from before end_time and are behind "
-                    "later ones: the bookmark stays at %d, and a run from there gives them again",
-                    self.name,
-                    replay.again,
-                    replay.reach,
-                )
-            files: Iterable[File] = snapshot.files(chosen)
-            if incremental and not snapshot.by_listing and self._window.limits:
-                files = self._counting(replay, files)
-            self._plan = (replay, (content.opened(snapshot, file, chosen) for file in files))
+            state = self.stream_state if self.replication_method == "INCREMENTAL" else None
+            made = planned(self._source, self.entry, self._window, state, self.logger)
+            self._merged, self._plan = made.merged, (made.replay, made.opened)
         return self._plan
-
-    def _counting(self, replay: Replay, files: Iterable[File]) -> Iterator[File]:
-        """The same files, then a word on what the bookmark passed over."""
-        left_out, before = 0, replay.selection.since
-        for file in files:
-            yield file
-            if replay.passes(file):
-                left_out += plan.left_out(replay.snapshot, self._window, before, file)
-                before = file.sequence
-        if left_out:
-            limits = [name for name in self._window.limits if name != "end_time"]
-            # A start is set once and stays: what is older was never wanted.
-            self.logger.log(
-                logging.INFO if limits == ["start_time"] else logging.WARNING,
-                "Of stream '%s', %d committed files were left out, whole or in part, for %s; the "
-                "bookmark is past them: a later run gives them only without it "
-                "(Meltano: --full-refresh)",
-                self.name,
-                left_out,
-                ", ".join(limits),
-            )
 
     def _unchanged(self) -> bool:
         """Whether every record that is asked for comes out as it is stored."""
@@ -171,18 +121,9 @@ class LakeStream(Stream):
         """
         line, _, rest = next(blocks).partition(b"\n")
         self._begin_version(file, line)
-        counted = 0
-        found: Iterable[bytes] = chain([rest], blocks)
-        if not file.writer_id:
-            # Only files of other tools can have blank lines: our writers keep none. To search
-            # every block would take a sixth of the whole replay's time.
-            found = map(content.without_blank_lines, found)
-        for block in found:
-            if block:
-                self._output.write_blocks([block])
-                counted += content.records_in(block) if file.records == UNKNOWN else 0
+        counted = passing.pass_through(file, chain([rest], blocks), self._output)
         self.state_manager.is_flushed = False
-        return counted if file.records == UNKNOWN else file.records
+        return counted
 
     def _build(
         self, file: File, blocks: Iterator[bytes], write_messages: bool, back: bool

@@ -28,11 +28,7 @@ from singer_sdk.helpers.capabilities import (
 from singer_sdk.mapper import PluginMapper
 
 from singerlake.errors import ConfigError, SingerlakeError
-from singerlake.format.nearest import did_you_mean
-from singerlake.lake import Lake, open_on
 from singerlake.lake import Tap as LakeTap
-from singerlake.lake.extent import require_streams
-from singerlake.lake.write_guard import guarded
 from singerlake.plugin import output
 from singerlake.plugin.about import as_text
 from singerlake.plugin.config import (
@@ -44,9 +40,9 @@ from singerlake.plugin.config import (
 )
 from singerlake.plugin.log import make_plain
 from singerlake.plugin.signals import heed_hangup
-from singerlake.store import open_store
 from tap_singerlake import inputs, lineage, plan, settings, state_input
-from tap_singerlake.output import WholeLines
+from tap_singerlake.message_writer import WholeLines
+from tap_singerlake.source import chosen, source_of
 from tap_singerlake.stream import LakeStream
 
 _OF_THE_SDK = (InvalidReplicationKeyException, MapExpressionError, StreamMapConfigError)
@@ -85,19 +81,10 @@ class TapSingerlake(Tap):
         """The tap's streams, from its catalogue: one request."""
         window = settings.window(self.config)
         source = self._source()
-        entries = source.catalogue()
-        wanted = self.config.get("streams") or list(entries)
-        if not self.config.get("streams"):
-            require_streams(source.store, source.tap_id, entries, window.extent.as_of)
-        unknown = sorted(set(wanted) - entries.keys())
-        if unknown:
-            raise ConfigError(
-                f"streams names {', '.join(unknown)}, and {source.tap_id!r} has only "
-                f"{', '.join(sorted(entries))}.{did_you_mean(unknown[0], entries)}"
-            )
+        entries = chosen(source, self.config, window)
         return [
-            LakeStream(self, self.message_writer, source.stream(name), entries[name], window)
-            for name in wanted
+            LakeStream(self, self.message_writer, source.stream(name), entry, window)
+            for name, entry in entries.items()
         ]
 
     def load_state(self, state: dict[str, Any]) -> None:
@@ -115,21 +102,8 @@ class TapSingerlake(Tap):
                 if entry.metadata.resolve_selection()[()]
             },
         }
-        for how, names in asked.items():
-            for name in sorted(names - self.streams.keys()):
-                self.logger.warning(
-                    "%s stream '%s', which is not in the lake (any more), or not among the "
-                    "chosen streams",
-                    how,
-                    name,
-                )
-        for name, bookmark in self.state.get("bookmarks", {}).items():
-            if name in self.streams and bookmark and "sequence" not in bookmark:
-                self.logger.warning(
-                    "The state's bookmark of stream '%s' has no `sequence`: it is not this tap's, "
-                    "and the stream is read whole",
-                    name,
-                )
+        state_input.warn_of_strangers(asked, self.streams, self.logger)
+        state_input.warn_of_foreign_bookmarks(self.state, self.streams, self.logger)
 
     def sync_all(self) -> None:  # type: ignore[misc]  # final, and nothing else is around a sync
         """Replay the selected streams, and report it where lineage is on."""
@@ -146,8 +120,10 @@ class TapSingerlake(Tap):
             plan.require_versions(snapshots, window)
 
     def setup_mapper(self) -> None:
-        """With a copy of the maps: the SDK takes `__else__` out of those that it is given."""
-        self.mapper = PluginMapper(plugin_config=deepcopy(self._config), logger=self.logger)
+        """With a copy of the maps: the SDK takes `__else__` out of those that it is given, and
+        stumbles over a null, which is as if unset."""
+        config = {name: value for name, value in self._config.items() if value is not None}
+        self.mapper = PluginMapper(plugin_config=deepcopy(config), logger=self.logger)
         self.mapper.register_raw_streams_from_catalog(self.catalog)
 
     def _validate_config(self, **kwargs: Any) -> list[str]:
@@ -217,16 +193,7 @@ class TapSingerlake(Tap):
         sys.exit(128 + signum)
 
     def _source(self) -> LakeTap:
-        """The tap whose data is replayed: the one that is set, or the only one there is."""
-        root = self.config["lake_root"]
-        options = self.config.get("storage_options") or {}
-        if tap_id := self.config.get("tap_id"):
-            return Lake(guarded(open_store(root, options))).tap(tap_id)
-        taps = open_on(open_store(root, options)).taps()
-        if len(taps) != 1:
-            names = ", ".join(tap.tap_id for tap in taps) or "none yet"
-            raise ConfigError(f"tap_id is not set, and the lake's taps are: {names}; choose one")
-        return taps[0]
+        return source_of(self.config)
 
 
 def main() -> None:

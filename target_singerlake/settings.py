@@ -11,7 +11,7 @@ from singerlake.errors import ConfigError
 from singerlake.lake import LockTimes, WriterOptions
 from singerlake.lake.identity import new_run_id
 from singerlake.plugin import declared, lineage
-from singerlake.plugin.declared import SECRET, setting, surely_fits
+from singerlake.plugin.declared import SECRET, setting
 
 if TYPE_CHECKING:
     from singerlake.lake.blobs.attaching import Stage
@@ -157,8 +157,7 @@ KNOWN = frozenset({*SETTINGS["properties"], *OF_THE_SDK})
 
 
 def defaults() -> dict[str, Any]:
-    found = SETTINGS["properties"].items()
-    return {name: setting["default"] for name, setting in found if "default" in setting}
+    return declared.defaults(SETTINGS)
 
 
 def plain(config: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -166,11 +165,7 @@ def plain(config: Mapping[str, Any]) -> dict[str, Any] | None:
 
     None where the SDK has to look: it says what is wrong, in its own words.
     """
-    properties = SETTINGS["properties"]
-    ours = {name: value for name, value in config.items() if name in properties}
-    if ours.get("lake_root") is None or needs_sdk(config):
-        return None
-    if not all(surely_fits(value, properties[name]) for name, value in ours.items()):
+    if needs_sdk(config) or not declared.surely_fit(config, SETTINGS):
         return None
     if not all(_is_off(name, config.get(name)) for name in OF_THE_SDK):
         return None

@@ -26,7 +26,12 @@ PATIENCE = 120.0
 """Seconds to wait for something that has to come: machines that run tests are busy."""
 
 PORTION = 1 << 16
-PLUGINS = ("target_singerlake.command", "target_singerlake.target", "tap_singerlake.tap")
+PLUGINS = (
+    "target_singerlake.command",
+    "target_singerlake.target",
+    "tap_singerlake.command",
+    "tap_singerlake.tap",
+)
 
 
 class Forked:

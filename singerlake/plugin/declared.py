@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 SECRET = {"secret": True, "writeOnly": True}
@@ -15,13 +15,14 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
     "number": (int, float),
     "boolean": bool,
     "object": dict,
+    "array": list,
 }
-_RULES = {"minimum", "maximum"}
+_RULES = {"minimum", "maximum", "items", "enum"}
 _WORDS = {"type", "title", "description", "default", "properties", "additionalProperties", *SECRET}
 
 
 def setting(
-    kind: str,
+    kind: str | Sequence[str],
     title: str,
     description: str,
     *,
@@ -30,7 +31,8 @@ def setting(
     **rules: Any,
 ) -> dict[str, Any]:
     """The schema of one setting. One that is not required may be null, which is as if unset."""
-    schema = {"type": [kind] if is_required else [kind, "null"], **rules, "title": title}
+    kinds = [kind] if isinstance(kind, str) else [*kind]
+    schema = {"type": kinds if is_required else [*kinds, "null"], **rules, "title": title}
     if default is not None:
         schema["default"] = default
     return schema | {"description": description}
@@ -46,15 +48,33 @@ def settings(*required: str, **properties: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def defaults(of: Mapping[str, Any]) -> dict[str, Any]:
+    """The defaults of a plugin's settings."""
+    found = of["properties"].items()
+    return {name: setting["default"] for name, setting in found if "default" in setting}
+
+
+def surely_fit(config: Mapping[str, Any], of: Mapping[str, Any]) -> bool:
+    """Whether all of a plugin's settings are right beyond doubt, and none is missing."""
+    properties = of["properties"]
+    return all(config.get(name) is not None for name in of["required"]) and all(
+        surely_fits(value, properties[name]) for name, value in config.items() if name in properties
+    )
+
+
 def surely_fits(value: Any, schema: Mapping[str, Any]) -> bool:
     """Whether a value that came from JSON is right beyond doubt.
 
     Where this is false, a validator decides, and has the words for what is wrong.
     """
-    kinds = schema["type"]
+    kinds = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
     if value is None:
         return "null" in kinds
     if not schema.keys() <= _WORDS | _RULES or schema.get("properties"):
+        return False
+    if value not in schema.get("enum", [value]):
+        return False
+    if isinstance(value, list) and not all(surely_fits(one, schema["items"]) for one in value):
         return False
     names = [name for name in kinds if name in _KINDS and isinstance(value, _KINDS[name])]
     if isinstance(value, bool):

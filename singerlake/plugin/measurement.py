@@ -1,4 +1,4 @@
-"""Metrics of records in the log, as the Singer SDK writes them, without loading it."""
+"""Metrics in the log, as the Singer SDK writes them, without loading it."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ LOGGER = "singer_sdk.metrics"
 class Measurement:
     """One line of metrics."""
 
+    kind: str
+    metric: str
+    value: float
     tags: dict[str, Any]
-    value: int
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "type": "counter",
-            "metric": "record_count",
+            "type": self.kind,
+            "metric": self.metric,
             "value": self.value,
             "tags": self.tags,
         }
@@ -34,13 +36,15 @@ class Measurement:
     def __str__(self) -> str:
         return json.dumps(self.to_dict(), default=str, separators=(",", ":"))
 
+    def log(self) -> None:
+        logging.getLogger(LOGGER).info("METRIC: %s", self)
+
 
 class RecordCounter:
     """Counts the records of one stream; a line tells those since the line before."""
 
     def __init__(self, stream: str) -> None:
         self._tags = {"stream": stream, "pid": os.getpid()}
-        self._log = logging.getLogger(LOGGER)
         self._count = 0
         self._told_at = time.time()
 
@@ -56,6 +60,22 @@ class RecordCounter:
             self._tell()
 
     def _tell(self) -> None:
-        self._log.info("METRIC: %s", Measurement(self._tags, self._count))
+        Measurement("counter", "record_count", self._count, self._tags).log()
         self._count = 0
         self._told_at = time.time()
+
+
+class SyncTimer:
+    """How long the replay of one stream took, and whether it went well."""
+
+    def __init__(self, stream: str) -> None:
+        self._tags: dict[str, Any] = {"stream": stream, "pid": os.getpid()}
+
+    def __enter__(self) -> SyncTimer:
+        self._begun = time.time()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        status = "succeeded" if kind is None else "failed"
+        seconds = time.time() - self._begun
+        Measurement("timer", "sync_duration", seconds, self._tags | {"status": status}).log()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import sys
 import sysconfig
 import tempfile
 import uuid
@@ -20,6 +21,10 @@ from singerlake.lake import Lake, WriterOptions, open_lake
 from tap_singerlake.tap import TapSingerlake
 from tests import zygote
 
+DOORS = ["tap_singerlake.command", "tap_singerlake.tap"]
+"""The thin command, and that of the SDK."""
+
+DOOR = DOORS[0]
 TAP_ID = "tap-shop--tests"
 STREAM = "orders"
 BIN = Path(sysconfig.get_path("scripts"))
@@ -190,7 +195,8 @@ def command(folder: Path, settings: Config, *arguments: str) -> list[str]:
     """The command line of the real tap, with its settings in a file."""
     settings_file = folder / f"config-{uuid.uuid4().hex}.json"
     settings_file.write_text(json.dumps(settings))
-    return [str(BIN / "tap-singerlake"), "--config", str(settings_file), *arguments]
+    program = [str(BIN / "tap-singerlake")] if DOORS[0] == DOOR else [sys.executable, "-m", DOOR]
+    return [*program, "--config", str(settings_file), *arguments]
 
 
 def run(folder: Path, settings: Config, *arguments: str, state: Message | None = None) -> Run:
@@ -199,14 +205,15 @@ def run(folder: Path, settings: Config, *arguments: str, state: Message | None =
         state_file = folder / f"state-{uuid.uuid4().hex}.json"
         state_file.write_text(json.dumps(state))
         arguments = (*arguments, "--state", str(state_file))
-    _, *given = command(folder, settings, *arguments)
+    line = command(folder, settings, *arguments)
+    given = line[line.index("--config") :]
     with (
         Path(os.devnull).open("rb") as nothing,
         tempfile.TemporaryFile() as printed,
         tempfile.TemporaryFile() as log,
     ):
         streams = (nothing, printed, log)
-        process = zygote.shared().start("tap_singerlake.tap", given, os.environ, streams)
+        process = zygote.shared().start(DOOR, given, os.environ, streams)
         try:
             code = process.wait(timeout=600)
         finally:

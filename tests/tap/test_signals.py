@@ -15,6 +15,8 @@ import pytest
 from tap_singerlake.tap import TapSingerlake
 from tests.tap.replay import STREAM, command, config, land, land_numbers, record, schema
 
+pytestmark = pytest.mark.usefixtures("door")
+
 
 def test_a_target_that_goes_away_ends_it_quietly(tmp_path: Path) -> None:
     root = tmp_path / "lake"
@@ -71,17 +73,19 @@ def test_a_signal_ends_it_at_the_end_of_a_line_with_the_state(
 
 
 @pytest.fixture
-def stalled(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+def stalled(tmp_path: Path, door: str) -> Iterator[subprocess.Popen[bytes]]:
     """A tap whose reader took a little and then stopped to read; the tap gives up soon.
 
     Its pipe stays small, so that it is full by the time a signal comes.
     """
     root = tmp_path / "lake"
     land(root, [schema(), *(record(n % 3000, name="x" * 500) for n in range(5000))])
-    arguments = command(tmp_path, config(root))[1:]
+    line = command(tmp_path, config(root))
+    arguments = line[line.index("--config") :]
     program = (
         "from singerlake.plugin import pipe; pipe.ROOM = 1\n"
-        "from tap_singerlake import tap; tap.PATIENCE = 1; tap.main()"
+        "from tap_singerlake import command, run, tap; run.PATIENCE = tap.PATIENCE = 1\n"
+        f"{door.rpartition('.')[2]}.main()"
     )
     with subprocess.Popen(
         [sys.executable, "-c", program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE

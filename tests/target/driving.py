@@ -141,7 +141,7 @@ def started(
     with _files(lake_root=root and str(root), tap_id=tap_id, **config) as (path, log):
         with log.open("wb") as errors:
             process = subprocess.Popen(
-                [*command, "--config", str(path), *arguments],
+                [*_through_the_door(command), "--config", str(path), *arguments],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
@@ -151,6 +151,11 @@ def started(
         assert process.stdout is not None
         with _ended(Running(process, process.stdin, process.stdout, log)) as running:
             yield running
+
+
+def _through_the_door(command: list[str]) -> list[str]:
+    """The command as it is called, but for tests that come in by the other door."""
+    return [sys.executable, "-m", DOOR] if command == COMMAND and DOORS[0] != DOOR else command
 
 
 @contextmanager

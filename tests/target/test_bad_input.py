@@ -25,6 +25,8 @@ from tests.target.driving import (
     timed,
 )
 
+pytestmark = pytest.mark.usefixtures("door")
+
 SECRET = "a value that no log may hold"
 BEFORE = [schema("s"), record("s", 1), state({"at": 1}), record("s", 2)]
 """Three lines and a record: line 5 is the bad one."""

@@ -31,6 +31,8 @@ from tests.target.driving import (
     state,
 )
 
+pytestmark = pytest.mark.usefixtures("door")
+
 LINES = [schema("s"), record("s", 1), state({"at": 1})]
 
 SETTINGS = {

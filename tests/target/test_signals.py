@@ -31,6 +31,8 @@ from tests.target.driving import (
 )
 from tests.zygote import PATIENCE
 
+pytestmark = pytest.mark.usefixtures("door")
+
 SLOW_COMMIT = """
 import time
 from singerlake.store import LocalStore
