@@ -10,7 +10,7 @@ import pytest
 from singerlake.errors import StaleBookmark
 from singerlake.lake.vacuum import VacuumOptions, vacuum
 from singerlake.store import Counting, open_store
-from tap_singerlake import tap as tap_module
+from tap_singerlake import source as source_module
 from tests.tap.replay import (
     STREAM,
     Message,
@@ -126,7 +126,7 @@ def test_a_bookmark_that_stays_is_asked_for_once(monkeypatch: pytest.MonkeyPatch
         stores.append(Counting(open_store(address)))
         return stores[-1]
 
-    monkeypatch.setattr(tap_module, "open_store", opened)
+    monkeypatch.setattr(source_module, "open_store", opened)
     printed = replay(config(root, end_time=time_of(60)))
     assert printed.numbers() == [1, 2, 3, 4, 5, 6, 7]
     assert printed.sequences() == [1, 2, 3]

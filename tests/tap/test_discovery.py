@@ -10,7 +10,7 @@ import pytest
 from singerlake.errors import ConfigError, NotALake, UnknownTap
 from singerlake.format import catalogue
 from singerlake.store import Counting, open_store
-from tap_singerlake import tap as tap_module
+from tap_singerlake import source as source_module
 from tests.tap.replay import (
     STREAM,
     TAP_ID,
@@ -50,7 +50,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counting:
         stores.append(Counting(open_store(address)))
         return stores[-1]
 
-    monkeypatch.setattr(tap_module, "open_store", opened)
+    monkeypatch.setattr(source_module, "open_store", opened)
     return _Late(stores)  # type: ignore[return-value]
 
 
