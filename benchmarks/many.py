@@ -105,7 +105,7 @@ def _measure(place: _Place, messages: Messages) -> dict[str, list[Cost]]:
 
 def _require_all(root: str, options: dict[str, Any], sent: int) -> None:
     """What was measured has to be right: every record is in the lake."""
-    streams = open_lake(root, options or None).tap(TAP).streams()
+    streams = open_lake(root, **options).tap(TAP).streams()
     landed = sum(file.records for stream in streams for file in stream.snapshot().files())
     if landed != sent:
         raise AssertionError(f"{root}: {sent} records sent, {landed} landed")
