@@ -74,8 +74,11 @@ def surely_fits(value: Any, schema: Mapping[str, Any]) -> bool:
         return False
     if value not in schema.get("enum", [value]):
         return False
-    if isinstance(value, list) and not all(surely_fits(one, schema["items"]) for one in value):
-        return False
+    if isinstance(value, list):
+        items = schema.get("items")
+        return (
+            "array" in kinds and items is not None and all(surely_fits(one, items) for one in value)
+        )
     names = [name for name in kinds if name in _KINDS and isinstance(value, _KINDS[name])]
     if isinstance(value, bool):
         return "boolean" in names
