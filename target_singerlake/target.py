@@ -108,8 +108,9 @@ class TargetSingerlake(Target):
 
     def setup_mapper(self) -> None:
         """Called by the SDK."""
-        # A copy: the SDK takes `__else__` out of the maps that it is given.
-        self.mapper = KeptMaps(plugin_config=deepcopy(self._config), logger=self.logger)
+        # A copy: the SDK takes `__else__` out of the maps that it is given. A null is as if unset.
+        config = {name: value for name, value in self._config.items() if value is not None}
+        self.mapper = KeptMaps(plugin_config=deepcopy(config), logger=self.logger)
 
     def _process_schema_message(self, message_dict: dict[str, Any]) -> None:
         """Not where no map is left of the stream: the SDK looks at the first."""

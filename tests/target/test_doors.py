@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from singerlake.errors import UnknownStream
@@ -153,6 +153,7 @@ configs = st.dictionaries(
 
 @settings(max_examples=60)
 @given(configs)
+@example({"stream_maps": None})
 def test_what_the_thin_command_takes_the_sdk_takes_alike(config: dict[str, Any]) -> None:
     config = {"lake_root": "memory://doors", "tap_id": TAP_ID, **config}
     taken = declared.plain(config)
