@@ -71,6 +71,15 @@ def origin(head: bytes) -> str:
     return head[10:end].decode("latin-1") if end > 0 else ""
 
 
+def with_origin(head: bytes, text: str) -> bytes:
+    """A gzip file's first bytes with another text in the file name field, which must be there.
+
+    Nothing else changes: the field is in no check sum.
+    """
+    end = head.index(b"\0", 10)
+    return head[:10] + text.encode("latin-1") + head[end:]
+
+
 def blocks(source: BinaryIO, compression: str, where: str, at_most: int = BLOCK) -> Iterator[bytes]:
     """The decompressed content in blocks of at most `at_most` bytes.
 

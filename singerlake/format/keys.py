@@ -15,7 +15,7 @@
     raw/<tap>/<stream>/_files/<aa>/<sha256>
     raw/<tap>/<stream>/_files/_removals/<id>.json
     raw/<tap>/<stream>/<schema hash>/singerlake.lock
-    raw/<tap>/<stream>/<schema hash>/<stream>-<first>-<last>[-<suffix>].singer[.gz|.bz2]
+    raw/<tap>/<stream>/<schema hash>/<stream>-<first>-<last>-<digits>.singer[.gz|.bz2]
 
 Names of taps, streams and pins become path segments by `escape` (`singerlake/format/names.py`).
 """
@@ -36,6 +36,7 @@ from singerlake.format.pin_keys import PINS, PinObject, pin
 from singerlake.format.run_keys import RunKeys, RunObject
 
 __all__ = [
+    "DIGITS",
     "LAKE_DOCUMENT",
     "LONGEST_SEGMENT",
     "PINS",
@@ -49,8 +50,10 @@ __all__ = [
     "StreamObject",
     "TapObject",
     "catalogue",
+    "digits_of",
     "escape",
     "file_path",
+    "is_named_by_content",
     "merge_path",
     "note_path",
     "parse",
@@ -64,10 +67,14 @@ __all__ = [
 
 LAKE_DOCUMENT = "raw/singerlake.json"
 
+DIGITS = 10
+"""How many digits of a file's SHA-256 end its name: with them the longest key segment, that of a
+note, has 255 bytes, and no name is taken for an older one with eight random digits."""
+
 _HASH = re.compile(r"[0-9A-Za-z]{7}")
 _FILE = re.compile(
     r"(?P<stream>.+)-(?P<first>\d{8}T\d{6}(?:\.\d{6})?Z)-(?P<last>\d{8}T\d{6}(?:\.\d{6})?Z)"
-    r"(?:-(?P<suffix>[0-9a-f]{8}))?\.singer(?P<compression>|\.gz|\.bz2)",
+    r"(?:-(?P<suffix>[0-9a-f]{8}|[0-9a-f]{10}))?\.singer(?P<compression>|\.gz|\.bz2)",
     re.ASCII,
 )
 _SEGMENT = re.compile(
@@ -80,7 +87,10 @@ _WITHDRAWN = "withdrawn.json"
 
 @dataclass(frozen=True)
 class FileName:
-    """What a Singer file's name tells: its stream, and the times of its records."""
+    """What a Singer file's name tells: its stream, the times of its records, and its bytes.
+
+    `suffix` is the `digits_of` the file. Older names have eight random digits there, or nothing.
+    """
 
     stream: str
     first: datetime
@@ -94,6 +104,15 @@ class FileName:
             f"{escape(self.stream)}-{times.stamp(self.first)}-{times.stamp(self.last)}"
             f"{suffix}.singer{self.compression}"
         )
+
+    @property
+    def digits(self) -> str:
+        """The first digits of the file's SHA-256; "" where an older name does not tell."""
+        return self.suffix if len(self.suffix) == DIGITS else ""
+
+    def may_be_of(self, checksum: str) -> bool:
+        """Whether a file with this checksum can have the name: any, where it is an older one."""
+        return self.digits in ("", digits_of(checksum))
 
     @staticmethod
     def parse(text: str) -> FileName | None:
@@ -111,6 +130,17 @@ class FileName:
             )
         except (BadName, ValueError):
             return None
+
+
+def digits_of(checksum: str) -> str:
+    """What a file's name tells of a checksum: no two files have one name."""
+    return checksum.removeprefix("sha256:")[:DIGITS]
+
+
+def is_named_by_content(path: str) -> bool:
+    """Whether the name at the end of a Singer file's path means one file for ever."""
+    name = FileName.parse(path.rpartition("/")[2])
+    return name is not None and name.digits != ""
 
 
 def catalogue(tap_id: str) -> str:

@@ -232,6 +232,7 @@ def check_file(store: Store, keys: StreamKeys, digest: str | None, file: File) -
         ("file-records", "records", file.records, found.records),
         ("file-times", "first record at", file.first, found.first),
         ("file-times", "last record at", file.last, found.last),
+        ("name-wrong", "digits in the name", name.digits, _digits(name, found.checksum)),
         ("name-wrong", "first in the name", name.first, _as_in_name(name, key, found.first)),
         ("name-wrong", "last in the name", name.last, _as_in_name(name, key, found.last)),
         ("merge-wrong", "sequence numbers", file.parts if merged else 1, file.parts),
@@ -244,6 +245,10 @@ def check_file(store: Store, keys: StreamKeys, digest: str | None, file: File) -
         for code, what, expected, actual in comparisons
         if expected != actual
     ]
+
+
+def _digits(name: FileName, checksum: str) -> str:
+    return key_names.digits_of(checksum) if name.digits else ""
 
 
 def _as_in_name(name: FileName, key: str, moment: datetime) -> datetime:

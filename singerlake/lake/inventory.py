@@ -28,7 +28,6 @@ class ListedFile:
     name: FileName
     size: int
     modified: datetime
-    version: str
 
     @property
     def schema_hash(self) -> str:
@@ -152,9 +151,7 @@ def _add_run(found: RunInventory, item: RunObject) -> None:
 
 def _add(found: StreamInventory, item: StreamObject, listed: Listed) -> None:
     if item.name is not None:
-        found.files[item.path] = ListedFile(
-            item.path, item.name, listed.size, listed.modified, listed.version
-        )
+        found.files[item.path] = ListedFile(item.path, item.name, listed.size, listed.modified)
     elif item.kind == "manifest":
         found.has_manifest = True
     elif item.kind == "segment":

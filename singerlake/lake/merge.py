@@ -23,14 +23,15 @@ from singerlake.format import keys as key_names
 from singerlake.format import manifest as manifests
 from singerlake.format import merge as merges
 from singerlake.format import seal as seals
-from singerlake.format.keys import FileName, StreamKeys
+from singerlake.format.keys import StreamKeys
 from singerlake.format.manifest import File, Manifest, MergeRef, Segment, Version
 from singerlake.format.merge import Merge, Retiree
 from singerlake.format.origin import Origin
-from singerlake.lake import clock, commit, inventory, log, retired, source
+from singerlake.lake import clock, commit, inventory, log, naming, retired, source
 from singerlake.lake.joined import Joined
 from singerlake.lake.lock import LockTimes
 from singerlake.lake.log import Head
+from singerlake.lake.naming import Content, Name
 from singerlake.lake.overtaken import overtaken
 from singerlake.lake.scratch import temporary_folder
 from singerlake.store import Promise, Store
@@ -111,15 +112,10 @@ def merge_files(
             if file.merge and told:
                 before.append((file.merge, told))
         spool = joined.finish()
-        # The times are those of records; a file of ACTIVATE_VERSION lines alone has none.
-        timed = [file for file in files if file.records] or list(files)
-        name = FileName(
-            keys.stream,
-            min(file.first for file in timed),
-            max(file.last for file in timed),
-            uuid.uuid4().hex[:8],
-        )
-        path = key_names.file_path(first.schema_hash, name)
+        name = _name(keys, files)
+        content = Content(spool.finish(), spool.checksum, spool.bytes)
+        content = naming.free(store, keys, name, content)
+        path = name.path(content.checksum)
         replaced = (
             *(Retiree(file.path, file.checksum) for file in files),
             *(Retiree(reference.path) for reference, _ in before),
@@ -131,22 +127,29 @@ def merge_files(
         reference = write_document(
             store, keys, made, first.lowest_sequence, last.sequence, last.check
         )
-        store.create(keys.under(path), spool.finish())
+        naming.create_free(store, keys, path, content)
     return File(
         path=path,
         sequence=last.sequence,
         first_sequence=first.lowest_sequence,
         records=sum(file.records for file in files),
-        bytes=spool.bytes,
+        bytes=content.bytes,
         raw_bytes=spool.raw_bytes,
         first=name.first,
         last=name.last,
-        checksum=spool.checksum,
+        checksum=content.checksum,
         writer_id=writer_id,
         run_id=RUN_ID,
         committed=last.committed,
         merge=reference,
     )
+
+
+def _name(keys: StreamKeys, files: Sequence[File]) -> Name:
+    # The times are those of records; a file of ACTIVATE_VERSION lines alone has none.
+    timed = [file for file in files if file.records] or list(files)
+    first, last = min(file.first for file in timed), max(file.last for file in timed)
+    return Name(keys.stream, files[0].schema_hash, first, last)
 
 
 def _remembered(

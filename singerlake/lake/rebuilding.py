@@ -101,9 +101,9 @@ def rebuild_stream(
     reads, skipped = _read_all(store, found, steps)
     digests = examined.digests(keys, reads.values())
     writer_id = new_writer_id()
-    for _ in range(ATTEMPTS):
+    for attempt in range(ATTEMPTS):
         known = _known(store, keys)
-        if known.may_tell_more_than(reads):
+        if attempt or known.may_tell_more:
             found, reads, skipped = _read_rest(store, found, reads, skipped)
             digests = examined.digests(keys, reads.values())
         if known.version is None and not reads:
@@ -119,7 +119,8 @@ def rebuild_stream(
                 store.replace(keys.manifest, manifests.encode(small), known.version)
         except (AlreadyExists, Changed, OutcomeUnknown):
             if not _is_in_place(store, keys, small):
-                # A writer committed meanwhile: the manifest that we now re-read names its files.
+                # A writer committed meanwhile, or a purge began: the manifest that we now re-read
+                # names the files of the one, and of those that the other removes it needs none.
                 continue
         orphan_segments.remove(store, keys, segments, small)
         totals = manifests.totals(whole)
@@ -195,19 +196,14 @@ class _Known:
     files: tuple[File, ...] = ()
     version: str | None = None
 
-    def may_tell_more_than(self, reads: dict[str, Examined]) -> bool:
+    @property
+    def may_tell_more(self) -> bool:
         """Whether it may name a file that came since the others were listed, unseen.
 
-        Writers go on committing to a log that cannot be read whole. And a file that is not what
-        its row says may be another, that came under the name of a purged one. All that it names
-        was there before it, so that a listing from now on has it.
+        Writers go on committing to a log that cannot be read whole. All that it names was there
+        before it, so that a listing from now on has it.
         """
-        if self.manifest is None:
-            return self.version is not None
-        return any(
-            file.path in reads and reads[file.path].entry.checksum != file.checksum
-            for file in self.files
-        )
+        return self.manifest is None and self.version is not None
 
 
 def _known(store: Store, keys: StreamKeys) -> _Known:
@@ -216,8 +212,8 @@ def _known(store: Store, keys: StreamKeys) -> _Known:
     except NotFound:
         return _Known()
     try:
-        head = log.read_head(store, keys)
-        return _Known(head.manifest, tuple(log.files(store, keys, head.manifest)), head.version)
+        manifest = log.decode(store, keys, stored.data)
+        return _Known(manifest, tuple(log.files(store, keys, manifest)), stored.version)
     except CorruptDocument:
         return _Known(version=stored.version)
 
@@ -272,9 +268,9 @@ def _merged(
 def _rightful(files: Iterable[File], reads: dict[str, Examined]) -> dict[str, File]:
     """Of each path that was read, the row that stands for it.
 
-    A log has a path twice where a file was lost, and records with the same times were landed
-    again: they took the name that was free. The file is that of the first row with its checksum,
-    or of the last row, where none has it.
+    A log of files with older names has a path twice where a file was lost, and records with the
+    same times were landed again: they took the name that was free. The file is that of the first
+    row with its checksum, or of the last row, where none has it.
     """
     rows: dict[str, File] = {}
     for file in files:
@@ -298,12 +294,13 @@ def _orphans(
     named = {file.path for file in kept}
     alone: dict[str, Alone] = {}
     if known.manifest is None:
-        readable = {path: found.files[path].modified for path in reads}
+        readable = {path: read.entry.checksum for path, read in reads.items()}
         left_out, standing = retired.by_listing(store, keys, readable, found.merges)
         named |= left_out
         alone = {old.path: Alone(path, old) for path, old in standing.items()}
     else:
-        gone = retired.find(store, found, kept)
+        checksums = {path: read.entry.checksum for path, read in reads.items()}
+        gone = retired.find(store, found, kept, checksums)
         if gone.lost:
             return []  # they may be what a merge replaced; a check tells of them
         # Without a manifest nothing tells what their jobs have committed: then they are taken.

@@ -8,11 +8,11 @@ no left-over: nothing else has its lines.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Container, Iterable, Mapping, Set
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
+from types import MappingProxyType
 
 from singerlake.errors import BadName, CorruptDocument, NotFound
 from singerlake.format import keys as key_names
@@ -20,14 +20,12 @@ from singerlake.format import merge as merges
 from singerlake.format.keys import StreamKeys, StreamObject
 from singerlake.format.manifest import File, MergeRef
 from singerlake.format.merge import Merge, Retiree
-from singerlake.lake import clock
+from singerlake.lake import clock, naming
 from singerlake.lake.inventory import StreamInventory
 from singerlake.lake.parallel import in_parallel
-from singerlake.lake.source import READ
 from singerlake.store import Store
 
-SKEW = timedelta(days=1)
-"""How far the clock of a machine may be ahead of the store's."""
+_NONE: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -73,22 +71,31 @@ class Retired:
         return {path for one in back for path in one.stands_for}
 
 
-def find(store: Store, found: StreamInventory, files: Iterable[File]) -> Retired:
-    """What the committed `files` replaced, and which of the listed merges are not committed."""
+def find(
+    store: Store,
+    found: StreamInventory,
+    files: Iterable[File],
+    checksums: Mapping[str, str] = _NONE,
+) -> Retired:
+    """What the committed `files` replaced, and which of the listed merges are not committed.
+
+    `checksums` are those that are known of listed files.
+    """
     retired = Retired()
-    times = {path: listed.modified for path, listed in found.files.items()}
+    known_sums = dict(checksums)
     committed: dict[str, MergeRef] = {}
     standing: set[str] = set()
     for file in files:
+        known_sums[file.path] = file.checksum
         if file.merge is not None:
             committed[file.merge.path] = file.merge
             standing.add(file.path)
+    very = partial(_very, store, found.keys, found.files, known_sums)
     documents = read_all(store, found.keys, committed)
     retired.lost.update(committed.keys() - documents.keys())
     for path, merge in documents.items():
-        listed = found.merges.get(path)
-        since = replaced_at(committed[path], listed)
-        for one in _replaced(store, found.keys, merge, listed, times):
+        since = replaced_at(committed[path], found.merges.get(path))
+        for one in very(merge):
             _note(retired.replaced_at, one.path, one.at or since)
     known = {*committed, *standing, *retired.replaced}
     held = {(one.path, one.checksum) for merge in documents.values() for one in merge.retired}
@@ -96,9 +103,9 @@ def find(store: Store, found: StreamInventory, files: Iterable[File]) -> Retired
     for path, merge in read_all(store, found.keys, loose).items():
         if merge.path in known:
             continue
-        there = _replaced(store, found.keys, merge, found.merges[path], times)
-        if merge.path in found.files and not _all_elsewhere(merge, there, times, held):
-            stands_for = frozenset(one.path for one in there if one.path in times)
+        there = very(merge)
+        if merge.path in found.files and not _all_elsewhere(merge, there, found.files, held):
+            stands_for = frozenset(one.path for one in there if one.path in found.files)
             retired.alone[merge.path] = Alone(path, merge, stands_for)
         else:
             _note(retired.left_at, merge.path, found.merges[path])
@@ -110,7 +117,7 @@ def find(store: Store, found: StreamInventory, files: Iterable[File]) -> Retired
 def _all_elsewhere(
     merge: Merge,
     there: Iterable[Retiree],
-    listed: Mapping[str, datetime],
+    listed: Container[str],
     held: Set[tuple[str, str]],
 ) -> bool:
     """Whether each file that was merged is still there, or in a committed merge.
@@ -139,39 +146,34 @@ def replaced_at(reference: MergeRef, listed: datetime | None) -> datetime:
     return max(filter(None, (reference.committed, listed)), default=clock.now())
 
 
-def _replaced(
+def _very(
     store: Store,
     keys: StreamKeys,
+    listed: Container[str],
+    checksums: dict[str, str],
     merge: Merge,
-    merged_at: datetime | None,
-    times: Mapping[str, datetime],
 ) -> list[Retiree]:
-    """What a merge replaces, less other files that came under the same names later.
+    """What a merge replaces, less other files that had the same names later.
 
-    Most files are older than the merge. A younger one is another, unless it has the checksum: a
-    copy of a lake has times of its own. What an earlier merge replaced has a time that may be by
-    the clock of a machine, so there all that are not much older are compared.
+    A name that ends in digits of its file's hash is of that file alone. An older one was free again
+    after a purge, so a file that has it is read, and its checksum compared.
     """
-
-    def is_younger(one: Retiree) -> bool:
-        moment = one.at - SKEW if one.at else merged_at
-        return bool(one.checksum) and moment is not None and times.get(one.path, moment) > moment
-
-    younger = list(filter(is_younger, merge.retired))
-    same = in_parallel(partial(_is_same, store, keys), younger)
-    others = {one for one, it_is in zip(younger, same, strict=True) if not it_is}
-    return [one for one in merge.retired if one not in others]
-
-
-def _is_same(store: Store, keys: StreamKeys, one: Retiree) -> bool:
-    digest = hashlib.sha256()
-    try:
-        with store.open(keys.under(one.path)) as file:
-            while data := file.read(READ):
-                digest.update(data)
-    except NotFound:
-        return False
-    return one.checksum == f"sha256:{digest.hexdigest()}"
+    older = [
+        one.path
+        for one in merge.retired
+        if one.checksum
+        and one.path in listed
+        and one.path not in checksums
+        and not key_names.is_named_by_content(one.path)
+    ]
+    found = in_parallel(lambda path: naming.checksum_of(store, keys.under(path)), older)
+    # What is gone by now is gone, and not another file.
+    checksums.update((path, read or "") for path, read in zip(older, found, strict=True))
+    return [
+        one
+        for one in merge.retired
+        if not one.checksum or checksums.get(one.path) in (None, "", one.checksum)
+    ]
 
 
 def list_merges(store: Store, keys: StreamKeys) -> dict[str, datetime]:
@@ -207,11 +209,11 @@ def holding(
 def by_listing(
     store: Store,
     keys: StreamKeys,
-    readable: Mapping[str, datetime],
-    documents: Mapping[str, datetime],
+    readable: Mapping[str, str],
+    documents: Iterable[str],
 ) -> tuple[set[str], dict[str, Merge]]:
     """Which readable files to leave out where no manifest tells, and the merges that stand, by
-    their documents' paths. Both listings come with the times of what they list.
+    their documents' paths. The files come with their checksums, "" where these are not known.
 
     A merged file and the files it was made from hold the same lines, so where both are there
     either will do, and each line is wanted once. A merge comes before those that it merged again;
@@ -219,7 +221,9 @@ def by_listing(
     overlaps another is left out, unless it has lines that nothing else has any more.
     """
     left_out: set[str] = set()
+    checksums = {path: checksum for path, checksum in readable.items() if checksum}
     standing: dict[str, Merge] = {}
+    documents = frozenset(documents)
 
     def order(item: tuple[str, Merge]) -> tuple[int, int, int]:
         every = item[1].retired
@@ -231,7 +235,7 @@ def by_listing(
         if merge.path not in readable or document in left_out or merge.path in left_out:
             # A document that another replaced tells of the same merged file.
             continue
-        replaced = _replaced(store, keys, merge, documents[document], readable)
+        replaced = _very(store, keys, readable, checksums, merge)
         paths = {one.path for one in replaced}
         gone = {one.path for one in replaced if one.checksum} - readable.keys()
         if left_out & paths and gone <= left_out:

@@ -168,8 +168,8 @@ def list_files(store: Store, keys: StreamKeys) -> list[File]:
     found = inventory.take(store, keys.tap_id, keys.stream).streams.get(keys)
     if found is None:
         return []
-    times = {path: file.modified for path, file in found.files.items()}
-    left_out, _ = retired.by_listing(store, keys, times, found.merges)
+    readable = dict.fromkeys(found.files, "")
+    left_out, _ = retired.by_listing(store, keys, readable, found.merges)
     files = [file for path, file in found.files.items() if path not in left_out]
     files.sort(key=lambda file: (file.name.last, file.name.first, file.path))
     return [

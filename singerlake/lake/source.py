@@ -128,6 +128,7 @@ def blocks(
                 f"{where}: {what}: expected {expected}, found {found}; "
                 "run `singerlake check` to see what is damaged"
             )
+    _require_named(where, name, source.checksum())
 
 
 def examine(store: Store, key: str, name: FileName, size: int | None = None) -> Facts:
@@ -143,6 +144,7 @@ def examine_listed(store: Store, keys: StreamKeys, file: ListedFile) -> Facts:
     """Read a file that a listing found, and require that it belongs where it lies."""
     key = keys.under(file.path)
     facts = examine(store, key, file.name, file.size)
+    _require_named(f"{store.url}/{key}", file.name, facts.checksum)
     for what, expected, found in (
         ("stream", keys.stream, facts.content.stream),
         ("schema hash", file.schema_hash, facts.content.schema.hash()),
@@ -153,6 +155,15 @@ def examine_listed(store: Store, keys: StreamKeys, file: ListedFile) -> Facts:
                 f"{found!r}; move it to where it belongs"
             )
     return facts
+
+
+def _require_named(where: str, name: FileName, checksum: str) -> None:
+    """A name that has digits of the file's hash is held against it, without any manifest."""
+    if not name.may_be_of(checksum):
+        raise CorruptFile(
+            f"{where}: its name says that its SHA-256 begins with {name.digits}, found {checksum}; "
+            "run `singerlake check` to see what is damaged"
+        )
 
 
 def _content(

@@ -48,6 +48,15 @@ class Spooled:
     raw_bytes: int
     checksum: str
 
+    @property
+    def first(self) -> datetime:
+        """The time of the first record; of a file without records, when it was begun."""
+        return self.summary.first or self.opened
+
+    @property
+    def last(self) -> datetime:
+        return self.summary.last or self.opened
+
     def require_whole(self) -> None:
         """Raises `ConfigError` where the local file is not as it was written."""
         if isinstance(self.data, Path):

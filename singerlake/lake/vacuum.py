@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 
-from singerlake.errors import BusyError, Changed, NotFound
+from singerlake.errors import BusyError, NotFound
 from singerlake.format import compression
 from singerlake.format.keys import StreamKeys
 from singerlake.format.manifest import File, Manifest, Segment
@@ -253,29 +253,11 @@ def _purge_merged(
     if not dry_run:
         # A merged file whose document is gone would be an orphan, and its records be there twice.
         steps = going - found.merges.keys(), going & found.merges.keys()
-        remove = partial(_remove, store, found)
-        going = {path for step in steps for path in in_parallel(remove, sorted(step)) if path}
+        for step in steps:
+            for _ in in_parallel(store.delete, sorted(map(keys.under, step))):
+                pass
     removed = sorted(keys.under(path) for path in going)
     return removed + _withdrawn(store, found, manifest, left_at, dry_run)
-
-
-def _remove(store: Store, found: StreamInventory, path: str) -> str:
-    """Delete what was listed; returns its path, or "" for a file that is gone or another now.
-
-    The names of documents and segments never come again. That of a Singer file does, for a writer
-    whose records have the same times: once it is free, a delete by name that is late, or is sent
-    again, would hit the new file. Where a version is a hash of the bytes, it tells the two apart,
-    because each file begins with its origin, which no other has.
-    """
-    key, file = found.keys.under(path), found.files.get(path)
-    if file is None:
-        store.delete(key)
-        return path
-    try:
-        store.delete_if(key, file.version)
-    except Changed:
-        return ""
-    return path
 
 
 def _standing(

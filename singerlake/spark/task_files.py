@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -16,12 +15,13 @@ from singerlake.errors import ConfigError
 from singerlake.format import compression
 from singerlake.format import keys as key_names
 from singerlake.format.block import Summary
-from singerlake.format.keys import FileName, StreamKeys
+from singerlake.format.keys import StreamKeys
 from singerlake.format.manifest import File
 from singerlake.format.origin import Origin
 from singerlake.format.schema import Schema
-from singerlake.lake import uploads
+from singerlake.lake import naming, uploads
 from singerlake.lake.identity import new_run_id
+from singerlake.lake.naming import Content, Name
 from singerlake.lake.scratch import temporary_folder
 from singerlake.lake.spool import CHUNK, Spool
 from singerlake.spark import encode
@@ -155,27 +155,27 @@ class TaskFiles:
         job, summary = self._job, self._summary
         keys = job.options.keys
         first, last = summary.first or job.time, summary.last or job.time
-        # A name that no other attempt has: none can overwrite, or be taken for, another.
-        name = FileName(keys.stream, first, last, uuid.uuid4().hex[:8])
-        path = key_names.file_path(job.schema.hash(), name)
+        name = Name(keys.stream, job.schema.hash(), first, last)
+        content = Content(spool.finish(), spool.checksum, spool.bytes)
+        content = naming.free(job.store, keys, name, content)
+        path = name.path(content.checksum)
         uploads.note(job.store, keys, job.id, path, job.writer_id, job.options.run_id)
-        data = spool.finish()
-        job.store.create(keys.under(path), data)
+        naming.create_free(job.store, keys, path, content)
         self._uploaded.append(
             File(
                 path=path,
                 sequence=0,
                 records=summary.records,
-                bytes=spool.bytes,
+                bytes=content.bytes,
                 raw_bytes=spool.raw_bytes,
                 first=first,
                 last=last,
-                checksum=spool.checksum,
+                checksum=content.checksum,
                 writer_id=job.writer_id,
                 run_id=job.options.run_id,
                 committed=job.time,
             )
         )
-        if isinstance(data, Path):
-            data.unlink()
+        if isinstance(content.data, Path):
+            content.data.unlink()
         self._spool, self._summary = None, Summary()

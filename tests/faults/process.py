@@ -223,10 +223,7 @@ def _told(answer: Any) -> object:
 
 
 def _row(row: Any) -> object:
-    """Of a Singer file the version too: a purge deletes that one only."""
-    if not isinstance(row, Listed):
-        return row
-    return (row.key, row.version) if row.key.endswith(".singer.gz") else row.key
+    return row.key if isinstance(row, Listed) else row
 
 
 class _Stopping(Intercepting):

@@ -68,8 +68,8 @@ def job(beside: Work | None = None, *, fails: bool = False) -> Setting:
     return Setting(ground.few_files, work, beside, also=holds, afterwards=holds)
 
 
-def freed_names(before: Callable[[Store, Truth], None]) -> Setting:
-    """A purge beside another, and beside commits of files that take the names of purged ones."""
+def same_times(before: Callable[[Store, Truth], None]) -> Setting:
+    """A purge beside another, and beside commits of files with the times of purged ones."""
     at_once = purging(timedelta(0))
     beside = in_turn(at_once, landing([20], at=0), landing([21], at=1))
     return Setting(before, at_once, beside, purges=True)
@@ -99,8 +99,8 @@ SETTINGS = {
     "a purge, beside commits": Setting(
         ground.merged_twice, purging(timedelta(0)), writing([20], [21]), purges=True
     ),
-    "a purge, beside another and commits under freed names": freed_names(ground.merged),
-    "the same, where there is much to purge": freed_names(ground.merged_twice),
+    "a purge, beside another and commits with the times of purged files": same_times(ground.merged),
+    "the same, where there is much to purge": same_times(ground.merged_twice),
     "a rebuild of a lake with leftovers, beside commits": Setting(
         ground.leftovers, rebuilding(), writing([30], [31])
     ),
@@ -176,7 +176,7 @@ class Control:
 
 
 commits = SETTINGS["commits to a known stream, beside others"]
-names = SETTINGS["a purge, beside another and commits under freed names"]
+names = SETTINGS["a purge, beside another and commits with the times of purged files"]
 
 CONTROLS = {
     "a STATE before the commit": Control(
@@ -198,7 +198,7 @@ CONTROLS = {
         "TWICE",
         variant.a_vacuum_that_requires_nothing,
     ),
-    "a purge that deletes by name": Control(names, "TORN", store=variant.FilesDeletedByName),
+    "names that are used again": Control(names, "TORN", variant.names_used_again),
     "notes that end with their job": Control(job(), "TWICE", variant.notes_that_end_with_their_job),
     "notes that end with their job, which failed": Control(
         job(fails=True), "PART", variant.notes_that_end_with_their_job, seeds=9

@@ -238,9 +238,10 @@ CONTROLS = {
     "a STATE before the commit": Control(
         case(files(1), deaths=1, a=landing([1], early=True)), "LOST"
     ),
-    "a name without a suffix of its own": Control(
+    "a name without digits of its own": Control(
         case(files(1), a=landing([1], at=1), b=landing([2], at=1)),
         "TORN",
+        variant.names_used_again,
         store=variant.FilesOverwritten,
     ),
     "another's file taken for ours": Control(

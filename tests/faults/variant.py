@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from singerlake.errors import OutcomeUnknown
-from singerlake.lake import commit, lock, merge, orphan_segments, upload, uploads
+from singerlake.errors import AlreadyExists, OutcomeUnknown
+from singerlake.format import keys
+from singerlake.lake import commit, lock, merge, naming, orphan_segments, upload, uploads
+from singerlake.lake.naming import Content
 from singerlake.store import Promise, StoreWrapper
 from tests.faults.truth import Shelf
 
@@ -47,21 +49,12 @@ class ManifestMadeAnew(Shelf):
 
 
 class FilesOverwritten(Shelf):
-    """A Singer file is put whatever lies there: a name without a suffix of its own."""
+    """A Singer file is put whatever lies there."""
 
     def create(self, key: str, data: bytes | Path) -> str:
         if key.endswith(".singer.gz"):
             self.delete(key)
         return super().create(key, data)
-
-
-class FilesDeletedByName(Shelf):
-    """A Singer file is deleted whichever it is by now."""
-
-    def delete_if(self, key: str, version: str) -> None:
-        if key.endswith(".singer.gz"):
-            version = self.version(key)
-        super().delete_if(key, version)
 
 
 class Weak(Shelf):
@@ -118,9 +111,38 @@ def success_for_a_lost_answer() -> contextlib.AbstractContextManager[Any]:
     return mock.patch.object(upload, "land", lambda store, *rest: land(_Believing(store), *rest))
 
 
-def another_file_for_ours() -> contextlib.AbstractContextManager[Any]:
+@contextlib.contextmanager
+def names_used_again() -> Iterator[None]:
+    """A name tells of times alone: once its file is purged, another gets it."""
+    other, digits = Content.in_other_bytes, keys.digits_of
+    clashed: set[str] = set()
+
+    def in_other_bytes(content: Content) -> Content:
+        changed = other(content)
+        clashed.add(changed.checksum)
+        return changed
+
+    def digits_of(checksum: str) -> str:
+        return digits(checksum) if checksum in clashed else "0" * 10
+
+    with (
+        mock.patch.object(Content, "in_other_bytes", in_other_bytes),
+        mock.patch.object(keys, "digits_of", digits_of),
+    ):
+        yield
+
+
+@contextlib.contextmanager
+def another_file_for_ours() -> Iterator[None]:
     """What lies under the name already is taken for our own upload."""
-    return mock.patch.object(upload, "_is_ours", return_value=True)
+
+    def put(store: Any, key: str, content: Any) -> bool:
+        with contextlib.suppress(AlreadyExists):
+            store.create(key, content.data)
+        return True
+
+    with names_used_again(), mock.patch.object(naming, "_put", put):
+        yield
 
 
 def a_vacuum_that_requires_nothing() -> contextlib.AbstractContextManager[Any]:

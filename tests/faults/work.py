@@ -11,7 +11,6 @@ from pathlib import Path
 from singerlake.errors import DamageError, SingerlakeError, Unavailable
 from singerlake.format import block, catalogue, compression, message
 from singerlake.format.block import Summary
-from singerlake.format.keys import FileName, file_path
 from singerlake.format.manifest import File
 from singerlake.format.origin import Origin
 from singerlake.lake import (
@@ -21,12 +20,14 @@ from singerlake.lake import (
     check,
     commit,
     lock,
+    naming,
     open_on,
     rebuild,
     registration,
     upload,
     uploads,
 )
+from singerlake.lake.naming import Content, Name
 from singerlake.lake.spool import Spool, Spooled
 from singerlake.lake.vacuum import GRACE, VacuumOptions, purge, vacuum
 from singerlake.store import Retrying, RetryPolicy
@@ -201,10 +202,11 @@ def _uploaded(process: Process, job: str, task: Sequence[int]) -> File:
 def _upload(process: Process, job: str, task: Sequence[int]) -> File:
     spooled = finished(tuple(task), 1, process.name, None)
     first, last = time_of(min(task)), time_of(max(task))
-    name = FileName(STREAM, first, last, uploads.new_job()[:8])
-    path = file_path(spooled.schema_hash, name)
+    path = Name(STREAM, spooled.schema_hash, first, last).path(spooled.checksum)
     uploads.note(process.store, KEYS, job, path, process.name, "run")
-    process.store.create(KEYS.under(path), spooled.data)
+    naming.create_free(
+        process.store, KEYS, path, Content(spooled.data, spooled.checksum, spooled.bytes)
+    )
     return File(
         path=path,
         sequence=0,

@@ -22,7 +22,7 @@ from tests.faults import keeper
 from tests.faults.life import World
 
 WAITING = ("checking", "commit", "lock", "patience", "vacuum")
-NAMING = ("commit", "identity", "merge", "registry", "upload", "uploads")
+NAMING = ("commit", "identity", "merge", "registry", "uploads")
 READING = (
     "check_stream",
     "log",

@@ -20,7 +20,7 @@ from tests.format.made import EPOCH, ODD_NAMES, moments, names, record_line, sch
 HASH = "StxYGwZ"
 JOB = "0123456789abcdef" * 2
 compressions = st.sampled_from(["", ".gz", ".bz2"])
-suffixes = st.just("") | st.from_regex(r"[0-9a-f]{8}", fullmatch=True)
+suffixes = st.just("") | st.from_regex(r"[0-9a-f]{8}|[0-9a-f]{10}", fullmatch=True)
 
 
 def require_safe(name: str) -> None:

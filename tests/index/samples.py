@@ -38,9 +38,9 @@ def _entry(
 ) -> Entry:
     start = chance.randrange(-5, 60) * 7 * HOUR
     end = start + chance.choice(LENGTHS)
-    suffix = chance.choice(["", "ff00aa11", "0123abcd"])
     forgotten, merged = chance.random() < 0.05, chance.random() < 0.2
     digest = hashlib.sha256(f"{tap} {number}".encode()).hexdigest()
+    suffix = chance.choice(["", "ff00aa11", "0123abcd", digest[:10], "0123456789"])
     return Entry(
         id=ids.id(number),
         tap=tap,

@@ -8,9 +8,10 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from singerlake.format.keys import FileName, file_path
+from singerlake.format.keys import FileName, digits_of, file_path
 from singerlake.index.entry import entry_id, moment, own_path
 from singerlake.index.storage.row import (
+    OF_HASH,
     length_of,
     longest,
     pack_hash,
@@ -32,6 +33,16 @@ def test_a_file_lies_where_its_name_says(stream: str, start: int, end: int, suff
     digits = int(suffix, 16).to_bytes(4, "big") if suffix else None
     signed = None if digits is None else int.from_bytes(digits, "big", signed=True)
     assert suffix_of(path) == signed
+
+
+@given(NAMES, TIMES, TIMES, st.binary(min_size=32, max_size=32))
+def test_a_file_that_is_named_by_its_hash_needs_no_digits_of_its_own(
+    stream: str, start: int, end: int, digest: bytes
+) -> None:
+    path = own_path(stream, "StxYGwZ", start, end, digest.hex()[:10])
+    name = FileName(stream, moment(start), moment(end), digits_of(f"sha256:{digest.hex()}"))
+    assert path == file_path("StxYGwZ", name)
+    assert suffix_of(path) == OF_HASH
 
 
 @given(NAMES, NAMES, st.integers(0, 2**53), st.integers(0, 99))

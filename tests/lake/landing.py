@@ -5,14 +5,17 @@ from __future__ import annotations
 import gzip
 import json
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from typing import Any
+from unittest import mock
 
 from singerlake.format.keys import FileName, StreamKeys, file_path
 from singerlake.format.manifest import File
 from singerlake.format.message import decode_schema
 from singerlake.lake import CheckReport, Lake, Level, LockTimes, WriterOptions, check, open_on
+from singerlake.lake.naming import Name
 from singerlake.store import MemoryStore, Store
 
 TAP = "tap-test--tests"
@@ -37,6 +40,17 @@ def copy_of(store: Store) -> MemoryStore:
     for row in store.list(""):
         copy.create(row.key, store.read(row.key).data)
     return copy
+
+
+@contextmanager
+def older_names() -> Iterator[None]:
+    """As Singerlake once named files, where the name is free: by their times alone."""
+
+    def path(name: Name, checksum: str) -> str:
+        return file_path(name.schema_hash, FileName(name.stream, name.first, name.last))
+
+    with mock.patch.object(Name, "path", path):
+        yield
 
 
 def schema_line(stream: str = STREAM, version: int = 1) -> bytes:

@@ -45,6 +45,7 @@ from tests.lake.landing import (
     new_store,
     numbers_in,
     objects_in,
+    older_names,
     options,
     paths_in,
     record_line,
@@ -352,9 +353,9 @@ def test_an_upload_that_fails_leaves_the_log_as_it_was() -> None:
 
 
 def test_the_row_of_a_lost_file_is_not_taken_for_our_commit() -> None:
-    """Ours took the name that was free, and has other bytes."""
+    """Ours took the name that was free, as older names were, and has other bytes."""
     store = new_store()
-    with open_on(store, create=True).writer(TAP, options=options()) as writer:
+    with older_names(), open_on(store, create=True).writer(TAP, options=options()) as writer:
         writer.write(schema_line())
         writer.write(record_line(0))
         writer.commit()

@@ -35,12 +35,7 @@ from tests.lake.landing import (
     new_store,
     numbers_in,
     objects_in,
-    overwrite,
-    paths_in,
     put_orphan,
-    record_line,
-    schema_line,
-    singer_file,
 )
 
 MENDERS: dict[str, Callable[[Store], Any]] = {
@@ -174,9 +169,6 @@ class TwoPages(Intercepting):
 def test_a_rebuild_that_lists_again_adopts_no_file_that_a_job_removes_meanwhile() -> None:
     store = new_store()
     land_each(store, [0, 1])
-    # Not what its row says, so that the rebuild lists once more.
-    lines = [schema_line(), record_line(0), record_line(0)]
-    overwrite(store, KEYS.under(paths_in(store)[0]), singer_file(lines))
     job, attempt = uploads.new_job(), put_orphan(store, 5)
     uploads.note(store, KEYS, job, attempt, "w", "r")
 
@@ -186,9 +178,12 @@ def test_a_rebuild_that_lists_again_adopts_no_file_that_a_job_removes_meanwhile(
             store.delete(note.key)
 
     paged = TwoPages(store, removed)
-    rebuild(paged, TAP, STREAM)
+    # A refused put makes the rebuild list once more.
+    beside = Hooked(paged, At("read", "/manifest.json"), lambda: land(store, [2]))
+    rebuild(beside, TAP, STREAM)
+    assert beside.happened
     assert paged.listings == 2
-    assert numbers_in(store) == [0, 0, 1]
+    assert numbers_in(store) == [0, 1, 2]
     assert_clean(store)
 
 

@@ -89,6 +89,24 @@ def test_it_is_followed_each_number_once_also_while_it_is_vacuumed(root: Path) -
     assert numbers_in(lake.feed().poll()) == numbers_in(events)
 
 
+def test_a_cursor_from_before_goes_on(root: Path) -> None:
+    kept = root / "cursor.json"
+    if not kept.exists():
+        pytest.skip("no consumer read this lake")
+    lake = open_lake(root)
+    before = Cursor.decode(kept.read_bytes())
+    assert numbers_in(lake.feed(before, ["tap-shop--sample"], ["orders"]).poll()) == {
+        ("tap-shop--sample", "orders"): [19, 20]
+    }
+    stream = StreamKeys("tap-shop--sample", "orders")
+    vacuum(lake.store, stream, VacuumOptions())
+    purge(lake.store, stream, timedelta(0))
+    rebuild(lake.store)
+    assert numbers_in(lake.feed(before, ["tap-shop--sample"], ["orders"]).poll()) == {
+        ("tap-shop--sample", "orders"): [19, 20]
+    }
+
+
 def places(events: list[Event]) -> dict[tuple[str, str], Bookmark]:
     return {(event.tap, event.stream): event.bookmark for event in events}
 

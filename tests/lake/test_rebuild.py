@@ -53,6 +53,7 @@ from tests.lake.landing import (
     new_store,
     numbers_in,
     objects_in,
+    older_names,
     options,
     overwrite,
     paths_in,
@@ -195,14 +196,27 @@ def test_files_with_the_same_times_keep_the_order_of_their_writer(manifest: str)
     assert numbers_in(store) == [0, 3, *range(100, 115)]
 
 
-def test_a_file_that_changed_is_reported_and_described_anew() -> None:
-    store = healthy()
+def test_a_file_with_an_older_name_that_changed_is_reported_and_described_anew() -> None:
+    with older_names():
+        store = healthy()
     changed_file(store)
     report = rebuild(store)
     assert report.changed == [paths_in(store)[-1]]
     changed = files_in(store)[-1]
     assert (changed.records, changed.writer_id, changed.run_id) == (2, "", "")
     assert_clean(store)
+
+
+def test_a_file_that_is_not_what_its_name_says_keeps_its_place_and_is_reported() -> None:
+    store = healthy()
+    changed_file(store)
+    report = rebuild(store)
+    assert (len(report.skipped), report.changed) == (1, [])
+    assert "its SHA-256 begins with" in report.skipped[0]
+    assert [file.sequence for file in files_in(store)] == list(range(1, 8))
+    store.delete(KEYS.manifest)
+    assert rebuild(store).skipped == report.skipped
+    assert numbers_in(store) == list(range(6))
 
 
 def test_a_damaged_file_keeps_its_place_and_is_reported() -> None:
@@ -356,13 +370,14 @@ def test_two_rebuilds_that_make_the_missing_manifest_at_once_agree() -> None:
     assert_clean(store)
 
 
-def test_a_lost_file_whose_name_was_taken_again_leaves_a_gap_and_no_record_twice() -> None:
+def test_a_lost_file_whose_older_name_was_taken_again_leaves_a_gap_and_no_record_twice() -> None:
     store = new_store()
-    for number in (1, 2):
-        land(store, [number])
-    lost = files_in(store)[0]
-    store.delete(KEYS.under(lost.path))
-    land(store, [1])  # extracted again, with the same time: the free name is taken
+    with older_names():
+        for number in (1, 2):
+            land(store, [number])
+        lost = files_in(store)[0]
+        store.delete(KEYS.under(lost.path))
+        land(store, [1])  # extracted again, with the same time: the free name is taken
     assert [file.path == lost.path for file in files_in(store)] == [True, False, True]
     report = rebuild(store)
     assert report.gone == [KEYS.under(lost.path)]

@@ -46,6 +46,7 @@ from tests.lake.landing import (
     new_store,
     numbers_in,
     objects_in,
+    older_names,
     options,
     record_line,
     schema_hash,
@@ -86,6 +87,13 @@ def test_a_rebuild_takes_the_originals_back_where_their_merged_file_is_gone() ->
     assert_clean(store)
 
 
+@pytest.fixture
+def older() -> Iterator[None]:
+    """Files are named as they once were: a purge makes a name free for another."""
+    with older_names():
+        yield
+
+
 def land_under_a_retired_name(store: Store) -> None:
     """Another record of the very time of record 1, whose file's name is free again."""
     with open_on(store).writer(TAP, options=options()) as writer:
@@ -99,6 +107,7 @@ def purged_lake() -> MemoryStore:
     return store
 
 
+@pytest.mark.usefixtures("older")
 def test_a_file_under_the_name_of_a_purged_one_is_read_rebuilt_and_kept() -> None:
     store = purged_lake()
     retired = file_path(schema_hash(), FileName(STREAM, time_of(1), time_of(1)))
@@ -117,6 +126,7 @@ def test_a_file_under_the_name_of_a_purged_one_is_read_rebuilt_and_kept() -> Non
     assert sorted(numbers_in(store)) == [1, 2, 111]
 
 
+@pytest.mark.usefixtures("older")
 def test_a_purge_spares_the_upload_that_a_writer_is_about_to_commit_under_a_retired_name() -> None:
     store = purged_lake()
     beside = BeforeTheCommit(store, purge_at_once)
@@ -126,6 +136,7 @@ def test_a_purge_spares_the_upload_that_a_writer_is_about_to_commit_under_a_reti
     assert_clean(store)
 
 
+@pytest.mark.usefixtures("older")
 def test_a_purge_spares_such_an_upload_also_where_another_merge_tells_of_the_retired_name() -> None:
     """A merge of the merged file remembers the name, and is younger than the upload."""
     store = purged_lake()
@@ -151,6 +162,7 @@ class ClockBehind(StoreWrapper):
             yield replace(row, modified=row.modified - timedelta(hours=3))
 
 
+@pytest.mark.usefixtures("older")
 def test_a_purge_spares_such_an_upload_also_where_the_store_s_clock_is_behind() -> None:
     """The time of an earlier merge is by the clock of its machine, that of the upload is not."""
     store = ClockBehind(purged_lake())

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from singerlake.format.keys import DIGITS, digits_of
 from singerlake.index.entry import Entry, Upload, entry_ids, named_file_path, own_path
 from singerlake.index.query import Position, stream_key
 from singerlake.index.storage.safe_text import from_safe
@@ -16,6 +17,9 @@ HOUR = 64 * 60 * 1_000_000
 
 _DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
 _DIGEST_BYTES = 32
+
+OF_HASH = 1 << 32
+"""Instead of a name's digits, where these are the first ones of the hash: no number of 32 bits."""
 
 Values = dict[str, Any]
 
@@ -75,23 +79,31 @@ def values_of(entry: Entry, run: int | None, version: int | None) -> Values:
 
 
 def suffix_of(path: str) -> int | None:
-    """The last eight digits of a file's name as a number; None without any."""
+    """The last eight digits of an older file name as a number; None without any; `OF_HASH` for a
+    name that ends in digits of the file's hash, which the row has."""
     name, dot, _ = path.rpartition(".singer")
     digits = name.rpartition("-")[2]
-    if not dot or len(digits) != 8 or re.fullmatch("[0-9a-f]{8}", digits) is None:
+    if not dot or re.fullmatch("[0-9a-f]{8}|[0-9a-f]{10}", digits) is None:
         return None
+    if len(digits) == DIGITS:
+        return OF_HASH
     return int.from_bytes(bytes.fromhex(digits), "big", signed=True)
 
 
 def lies_as_named(entry: Entry) -> bool:
     """Whether an entry's bytes are where its row alone says: such an entry needs no holder."""
     return not entry.merged and entry.path == _named_path(
-        entry.stream, entry.schema_hash, entry.start, entry.end, suffix_of(entry.path)
+        entry.stream, entry.schema_hash, entry.start, entry.end, entry.hash, suffix_of(entry.path)
     )
 
 
-def _named_path(stream: str, schema_hash: str, start: int, end: int, suffix: int | None) -> str:
-    digits = "" if suffix is None else suffix.to_bytes(4, "big", signed=True).hex()
+def _named_path(
+    stream: str, schema_hash: str, start: int, end: int, checksum: str, suffix: int | None
+) -> str:
+    if suffix == OF_HASH:
+        digits = digits_of(checksum)
+    else:
+        digits = "" if suffix is None else suffix.to_bytes(4, "big", signed=True).hex()
     return own_path(stream, schema_hash, start, end, digits)
 
 
@@ -137,7 +149,8 @@ class Reader:
                 flag, _, path = held.partition(" ")
                 path, merged = from_safe(path), flag == "1"
             else:
-                path = _named_path(stream, schema_hash or "", start, end, suffix)
+                checksum = unpack_hash(bytes(packed))
+                path = _named_path(stream, schema_hash or "", start, end, checksum, suffix)
         return Entry(
             id=id,
             tap=tap,

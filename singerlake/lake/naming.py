@@ -1,0 +1,137 @@
+"""The names of Singer files: each ends in digits of the file's own hash, and is never used again.
+
+So a name is the file's identity: whoever finds it finds these bytes, now and for ever. An upload
+may be sent twice, a delete may arrive late, and a copy of a lake may have other times.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from singerlake.errors import AlreadyExists, CommitConflict, NotFound, OutcomeUnknown
+from singerlake.format import compression
+from singerlake.format import keys as key_names
+from singerlake.format.keys import FileName, StreamKeys
+from singerlake.format.origin import Origin
+from singerlake.store import Store
+
+_HEAD = 1024
+"""Bytes at the beginning of a file that hold its origin."""
+
+_READ = 1 << 20
+
+
+@dataclass(frozen=True)
+class Content:
+    """A finished file: its bytes, or the local file that holds them, and what they hash to."""
+
+    data: bytes | Path
+    checksum: str
+    bytes: int
+
+    def in_other_bytes(self) -> Content:
+        """The same lines in other bytes: the number in the origin gets a zero before it.
+
+        A local file is replaced.
+        """
+        if not isinstance(self.data, Path):
+            changed = b"".join(_changed(iter([self.data])))
+            return Content(changed, f"sha256:{hashlib.sha256(changed).hexdigest()}", len(changed))
+        digest, size = hashlib.sha256(), 0
+        beside = self.data.with_name(f"{self.data.name}.renamed")
+        with self.data.open("rb") as source, beside.open("xb") as target:
+            for chunk in _changed(iter(lambda: source.read(_READ), b"")):
+                digest.update(chunk)
+                size += target.write(chunk)
+        beside.replace(self.data)
+        return Content(self.data, f"sha256:{digest.hexdigest()}", size)
+
+
+@dataclass(frozen=True)
+class Name:
+    """A file's path below its stream's folder, as far as its content does not tell it."""
+
+    stream: str
+    schema_hash: str
+    first: datetime
+    last: datetime
+
+    def path(self, checksum: str) -> str:
+        digits = key_names.digits_of(checksum)
+        name = FileName(self.stream, self.first, self.last, digits)
+        return key_names.file_path(self.schema_hash, name)
+
+
+def create(store: Store, keys: StreamKeys, name: Name, content: Content) -> Content:
+    """Have the file in the store; returns it as it lies there.
+
+    Where another has that name, by a clash of its digits, this one is written in other bytes.
+    """
+    while not _put(store, keys.under(name.path(content.checksum)), content):
+        content = content.in_other_bytes()
+    return content
+
+
+def free(store: Store, keys: StreamKeys, name: Name, content: Content) -> Content:
+    """The file in bytes that give it a name of its own: where a document is to tell of that name
+    before the file is there. `create_free` follows."""
+    while True:
+        key = keys.under(name.path(content.checksum))
+        try:
+            store.size(key)
+        except NotFound:
+            return content
+        if checksum_of(store, key) in (None, content.checksum):
+            return content
+        content = content.in_other_bytes()
+
+
+def create_free(store: Store, keys: StreamKeys, path: str, content: Content) -> None:
+    """Have the file in the store under a name that was free. Raises `CommitConflict`."""
+    if not _put(store, keys.under(path), content):
+        raise CommitConflict(
+            f"{store.url}/{keys.under(path)}: another file has taken this name meanwhile; nothing "
+            "was committed, run this again"
+        )
+
+
+def _put(store: Store, key: str, content: Content) -> bool:
+    """Whether the file lies there now: one that was there already is ours, if it has the bytes. An
+    answer was lost then, or this is done again."""
+    while True:
+        try:
+            store.create(key, content.data)
+        except AlreadyExists:
+            found = checksum_of(store, key)
+            if found is None:
+                continue  # a purge took what was left of an earlier attempt
+            return found == content.checksum
+        except OutcomeUnknown:
+            if checksum_of(store, key) != content.checksum:
+                raise
+        return True
+
+
+def checksum_of(store: Store, key: str) -> str | None:
+    """Of the object as it is now; None where there is none."""
+    digest = hashlib.sha256()
+    try:
+        with store.open(key) as file:
+            while data := file.read(_READ):
+                digest.update(data)
+    except NotFound:
+        return None
+    return f"sha256:{digest.hexdigest()}"
+
+
+def _changed(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    first = next(chunks)
+    origin = Origin.parse(compression.origin(first[:_HEAD]))
+    if origin is None:
+        raise AssertionError("a file without an origin")
+    yield compression.with_origin(first, str(origin.in_other_bytes()))
+    yield from chunks
