@@ -179,7 +179,7 @@ def test_a_rebuild_that_lists_again_adopts_no_file_that_a_job_removes_meanwhile(
 
     paged = TwoPages(store, removed)
     # A refused put makes the rebuild list once more.
-    beside = Hooked(paged, At("read", "/manifest.json"), lambda: land(store, [2]))
+    beside = Hooked(paged, At("list", "/_segments"), lambda: land(store, [2]))
     rebuild(beside, TAP, STREAM)
     assert beside.happened
     assert paged.listings == 2
