@@ -75,9 +75,27 @@ class Merge(msgspec.Struct, frozen=True, kw_only=True):
     retired: tuple[Retiree, ...]
     commits: tuple[Commits, ...] = ()
 
-    def replaces(self, path: str, checksum: str) -> bool:
-        """Whether this very file was merged."""
-        return any(one.path == path and one.checksum == checksum for one in self.retired)
+    def sources(self) -> dict[int, str]:
+        """The checksum of the file that was committed under each number, as far as it is known.
+
+        An older document without `commits` tells it where all that it merged were plain files.
+        """
+        known = {
+            one.first_sequence + at: part.checksum
+            for one in self.commits
+            for at, part in enumerate(one.parts)
+        }
+        if len(known) < len(self.parts):
+            files = [one.checksum for one in self.retired if one.checksum and one.at is None]
+            if len(files) == len(self.parts):
+                numbers = (number for number, _ in self.parts)
+                known = dict(zip(numbers, files, strict=True)) | known
+        return known
+
+    @property
+    def tells_sources(self) -> bool:
+        """Whether `sources` has every number."""
+        return 0 < len(self.parts) == len(self.sources())
 
     def is_of(self, file: File) -> bool:
         """Whether this can be the merge of a row: the parts have each of its numbers, in order,

@@ -10,7 +10,7 @@ from singerlake.format.keys import StreamKeys
 from singerlake.format.manifest import File, MergeRef
 from singerlake.format.merge import Merge, Retiree
 from singerlake.lake import merge
-from singerlake.lake.retired import Alone
+from singerlake.lake.alone import Alone
 from singerlake.store import Store
 
 Numbering = Callable[[Sequence[File], int], list[File]]

@@ -100,13 +100,15 @@ def check_stream(
         )
         report.findings.append(Finding(Level.LEFTOVER, "orphan-merge", keys.under(path), message))
     report.findings += _waiting(found, rows | gone.replaced)
-    named = rows | gone.replaced | gone.uncommitted | gone.stood_for(found.files)
+    named = rows | gone.replaced | gone.uncommitted | gone.stood_for
     named |= {note.file for note in found.notes}
     for path, listed in found.files.items():
         if path in named:
             continue
         if gone.lost:
             report.findings.append(_unsure_orphan(keys, path, gone.lost))
+        elif path in gone.alone and not gone.alone[path].is_adopted:
+            report.findings.append(_shared_orphan(keys, path))
         else:
             yield Examination(keys, listed)
 
@@ -156,6 +158,14 @@ def _unsure_orphan(keys: StreamKeys, path: str, lost: set[str]) -> Finding:
         "no manifest names this file, and a merge may have replaced it: what the merge did stood "
         f"in {', '.join(sorted(lost))}, which cannot be read; it is not adopted, because its "
         "records would be there twice"
+    )
+    return Finding(Level.LEFTOVER, "orphan-file", keys.under(path), message)
+
+
+def _shared_orphan(keys: StreamKeys, path: str) -> Finding:
+    message = (
+        "no manifest names this merged file, and files that it was made from are gone, though the "
+        "log names them: `singerlake rebuild` records that, and takes their lines from it"
     )
     return Finding(Level.LEFTOVER, "orphan-file", keys.under(path), message)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 
 import msgspec
 
@@ -141,14 +141,16 @@ def adopt(
     *,
     among: Callable[[Manifest], Selection] = lambda _: EVERYTHING,
     require: Callable[[], None] = lambda: None,
+    may_come: Callable[[Manifest], Container[str]] | None = None,
     number: Callable[[Sequence[File], int], Sequence[File]] = lambda files, _: files,
 ) -> list[File]:
     """Add files that lie in the store, except those that the log names: their writer may only
     have been slow, and have committed them since they were found. Returns what it set out to add.
 
     `among` is where in the log they can be. `require` is called before each put, after the
-    manifest that the put replaces was read; what it raises stops the commit. `number` gives rows
-    the numbers from a first one on, where more is to be written with these.
+    manifest that the put replaces was read; what it raises stops the commit. `may_come` gives the
+    paths of those that may be added to a manifest; all, without it. `number` gives rows the numbers
+    from a first one on, where more is to be written with these.
     """
 
     sought = {file.path: file.checksum for file in files}
@@ -156,7 +158,9 @@ def adopt(
     def missing(now: Manifest) -> list[File]:
         rows = log.files(store, keys, now, among(now))
         held = retired.holding(store, keys, rows, sought)
-        return [file for file in files if file.path not in held]
+        left = [file for file in files if file.path not in held]
+        allowed = may_come(now) if left and may_come is not None else None
+        return [file for file in left if allowed is None or file.path in allowed]
 
     def update(now: Manifest) -> Manifest:
         require()

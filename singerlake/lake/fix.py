@@ -7,15 +7,19 @@ the lake promises), and a writer that was only slow finds its commit done.
 
 from __future__ import annotations
 
+from collections.abc import Set
 from datetime import timedelta
 
-from singerlake.errors import Changed
+from singerlake.errors import Changed, NotFound
 from singerlake.format import keys as key_names
-from singerlake.format.keys import RunKeys
+from singerlake.format.keys import RunKeys, StreamKeys
+from singerlake.format.manifest import File, Manifest
 from singerlake.lake import (
     adoption,
     commit,
+    cutting,
     examined,
+    inventory,
     log,
     orphan_segments,
     rebuilding,
@@ -24,7 +28,7 @@ from singerlake.lake import (
 )
 from singerlake.lake.finding import Finding
 from singerlake.lake.identity import new_writer_id
-from singerlake.lake.inventory import Inventory, StreamInventory
+from singerlake.lake.inventory import Inventory, ListedFile, StreamInventory
 from singerlake.lake.lock import LockTimes
 from singerlake.lake.runs import mending
 from singerlake.store import Store, Stored
@@ -69,13 +73,7 @@ def _fix_stream(
     done = []
     orphans = [file for file in found.files.values() if keys.under(file.path) in wrong]
     if orphans:
-        reads = [examined.examine(store, keys, file) for file in orphans]
-        digests = examined.digests(keys, reads)
-        head = log.read_head(store, keys)
-        gone = retired.find(store, found, log.files(store, keys, head.manifest))
-        entries = [read.entry for read in sorted(reads, key=lambda read: read.place)]
-        number = adoption.numbering(store, keys, gone.alone)
-        adopted = commit.adopt(store, keys, entries, digests, new_writer_id(), times, number=number)
+        adopted = _adopt(store, keys, orphans, times)
         done += [f"adopted {keys.under(entry.path)}" for entry in adopted]
     if any(keys.under(path) in wrong for path in found.segments):
         listed = orphan_segments.list_all(store, keys)
@@ -84,6 +82,62 @@ def _fix_stream(
         removed = orphan_segments.remove(store, keys, listed, head.manifest)
         done.append(f"removed {removed} segments that nothing names from {keys.folder}")
     return done
+
+
+def _adopt(
+    store: Store, keys: StreamKeys, orphans: list[ListedFile], times: LockTimes
+) -> list[File]:
+    """Add what can be added of these to the log; returns their rows.
+
+    What that is is looked at again before each put: a writer or another fix may have added some, a
+    vacuum may have merged them, and a purge may have removed a merged file, document and all.
+    """
+    writer_id = new_writer_id()
+    reads = {file.path: examined.examine(store, keys, file) for file in orphans}
+    digests = examined.digests(keys, reads.values())
+    rows = {path: read.entry for path, read in reads.items()}
+    now, _ = _left(store, keys, log.read_head(store, keys).manifest)
+    cut, alone = cutting.cut_all(store, keys, now.alone, rows, writer_id)
+    entries = [read.entry for read in sorted(reads.values(), key=lambda read: read.place)]
+    whole = [entry for entry in entries if entry.path not in now.not_whole]
+
+    def may_come(manifest: Manifest) -> Set[str]:
+        gone, listed = _left(store, keys, manifest)
+        if gone.lost:
+            return frozenset()
+        others = gone.replaced | gone.uncommitted | gone.stood_for | gone.not_whole
+        ours = {entry.path for entry in (*whole, *cut)}
+        return {path for path in (ours & listed) - others if _is_there(store, keys.under(path))}
+
+    return commit.adopt(
+        store,
+        keys,
+        [*whole, *cut],
+        digests,
+        writer_id,
+        times,
+        may_come=may_come,
+        number=adoption.numbering(store, keys, alone),
+    )
+
+
+def _is_there(store: Store, key: str) -> bool:
+    """Whether a file still lies there: a purge removes a merged file before the document by which
+    it is known for one."""
+    try:
+        store.size(key)
+    except NotFound:
+        return False
+    return True
+
+
+def _left(store: Store, keys: StreamKeys, manifest: Manifest) -> tuple[retired.Retired, Set[str]]:
+    """What is retired or was never committed, by a listing from now; and which files there are."""
+    found = inventory.take(store, keys.tap_id, keys.stream).streams.get(keys)
+    if found is None:
+        return retired.Retired(), frozenset()
+    found.merges |= retired.list_merges(store, keys)
+    return retired.find(store, found, log.files(store, keys, manifest)), found.files.keys()
 
 
 def _fix_runs(store: Store, keys: RunKeys, wrong: set[str], times: LockTimes) -> list[str]:

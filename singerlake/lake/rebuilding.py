@@ -34,6 +34,7 @@ from singerlake.format.schema import Schema
 from singerlake.lake import (
     adoption,
     commit,
+    cutting,
     examined,
     inventory,
     log,
@@ -49,7 +50,6 @@ from singerlake.lake.identity import new_writer_id
 from singerlake.lake.inventory import ListedFile, StreamInventory
 from singerlake.lake.parallel import Progress, Steps, in_parallel, no_progress
 from singerlake.lake.rebuild_report import RebuildReport
-from singerlake.lake.retired import Alone
 from singerlake.lake.runs import mending
 from singerlake.store import Store
 
@@ -110,6 +110,8 @@ def rebuild_stream(
             return RebuildReport(skipped=list(skipped.values())), None
         report = RebuildReport(streams=1, skipped=list(skipped.values()))
         whole = _merged(store, found, known, reads, digests, writer_id, report)
+        if not _are_there(store, keys, whole, known):
+            continue  # a purge was quicker
         small = commit.seal_all(store, keys, whole)
         segments = orphan_segments.list_all(store, keys)
         try:
@@ -130,6 +132,20 @@ def rebuild_stream(
         f"{store.url}/{keys.manifest}: writers changed it {ATTEMPTS} times while it was rebuilt; "
         "stop them, then run `singerlake rebuild` again"
     )
+
+
+def _are_there(store: Store, keys: StreamKeys, whole: Manifest, known: _Known) -> bool:
+    """Whether all files that a rebuild found besides the log still lie there.
+
+    A purge removes a merged file that was given up before its document. So whoever did not see
+    that document any more, and takes the file for a plain one, sees here that it is gone.
+    """
+    last = known.manifest.last_sequence if known.manifest else 0
+    taken = {file.path for file in whole.files if file.sequence > last}
+    if not taken:
+        return True
+    found = inventory.take(store, keys.tap_id, keys.stream).streams.get(keys)
+    return found is not None and found.files.keys() >= taken
 
 
 def _is_in_place(store: Store, keys: StreamKeys, manifest: Manifest) -> bool:
@@ -245,7 +261,7 @@ def _merged(
             report.gone.append(keys.under(file.path))
             gaps.append(_gap(file, fresh))
             changes.append(("lost", file))
-    orphans = _orphans(store, found, known, kept, reads, base.last_sequence + 1)
+    orphans = _orphans(store, found, known, kept, reads, base.last_sequence + 1, writer_id)
     if known.manifest is None:
         report.renumbered.append(keys.folder)
     else:
@@ -287,28 +303,30 @@ def _orphans(
     kept: list[File],
     reads: dict[str, Examined],
     first: int,
+    writer_id: str,
 ) -> list[File]:
     """The files that no row stands for, in the order in which they probably came, with the numbers
     from `first` on."""
     keys = found.keys
     named = {file.path for file in kept}
-    alone: dict[str, Alone] = {}
+    readable = {path: read.entry.checksum for path, read in reads.items()}
     if known.manifest is None:
-        readable = {path: read.entry.checksum for path, read in reads.items()}
-        left_out, standing = retired.by_listing(store, keys, readable, found.merges)
+        left_out, alone = retired.by_listing(store, keys, readable, found.merges)
         named |= left_out
-        alone = {old.path: Alone(path, old) for path, old in standing.items()}
     else:
-        checksums = {path: read.entry.checksum for path, read in reads.items()}
-        gone = retired.find(store, found, kept, checksums)
+        gone = retired.find(store, found, kept, readable)
         if gone.lost:
             return []  # they may be what a merge replaced; a check tells of them
         # Without a manifest nothing tells what their jobs have committed: then they are taken.
         waiting = {note.file for note in found.notes}
-        named |= gone.replaced | gone.uncommitted | gone.stood_for(reads) | waiting
+        named |= gone.replaced | gone.uncommitted | gone.stood_for | gone.not_whole | waiting
         alone = gone.alone
     unnamed = [read for path, read in reads.items() if path not in named]
     entries = [read.entry for read in sorted(unnamed, key=lambda read: read.place)]
+    rows = {path: read.entry for path, read in reads.items()}
+    cut, alone = cutting.cut_all(store, keys, alone, rows, writer_id)
+    known_paths = {entry.path for entry in entries}
+    entries += [file for file in cut if file.path not in known_paths]
     return adoption.numbering(store, keys, alone)(entries, first)
 
 
@@ -384,7 +402,8 @@ def _versions(
 
 
 def _newest_schema(manifest: Manifest, reads: dict[str, Examined]) -> Schema | None:
+    schemas = {read.entry.schema_hash: read.schema for read in reads.values()}
     for file in reversed(manifest.files):
-        if file.path in reads:
-            return reads[file.path].schema
+        if file.schema_hash in schemas:
+            return schemas[file.schema_hash]
     return None

@@ -12,7 +12,6 @@ from collections.abc import Container, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from types import MappingProxyType
 
 from singerlake.errors import BadName, CorruptDocument, NotFound
 from singerlake.format import keys as key_names
@@ -21,24 +20,10 @@ from singerlake.format.keys import StreamKeys, StreamObject
 from singerlake.format.manifest import File, MergeRef
 from singerlake.format.merge import Merge, Retiree
 from singerlake.lake import clock, naming
+from singerlake.lake.alone import Accounted, Alone, of_merge, sort_out
 from singerlake.lake.inventory import StreamInventory
 from singerlake.lake.parallel import in_parallel
 from singerlake.store import Store
-
-_NONE: Mapping[str, str] = MappingProxyType({})
-
-
-@dataclass(frozen=True)
-class Alone:
-    """A merged file that no manifest names, though nothing else has all its lines any more.
-
-    `stands_for`: the paths of what it replaces and is still there. Once it is in the log again,
-    these must not be.
-    """
-
-    document: str
-    merge: Merge
-    stands_for: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -65,71 +50,68 @@ class Retired:
     def uncommitted(self) -> Set[str]:
         return self.left_at.keys()
 
-    def stood_for(self, readable: Container[str]) -> set[str]:
-        """What is still there, and comes back with a merged file that is alone and can be read."""
-        back = [one for path, one in self.alone.items() if path in readable]
-        return {path for one in back for path in one.stands_for}
+    @property
+    def stood_for(self) -> set[str]:
+        """What is still there, and comes back with a merged file that is alone."""
+        return {path for one in self.alone.values() for path in one.stands_for}
+
+    @property
+    def not_whole(self) -> set[str]:
+        """Merged files that are alone, and are not adopted as they are."""
+        return {path for path, one in self.alone.items() if not one.is_whole}
 
 
 def find(
     store: Store,
     found: StreamInventory,
     files: Iterable[File],
-    checksums: Mapping[str, str] = _NONE,
+    readable: Mapping[str, str] | None = None,
 ) -> Retired:
     """What the committed `files` replaced, and which of the listed merges are not committed.
 
-    `checksums` are those that are known of listed files.
+    `readable` are the listed files that can be read, with their checksums: all, where nobody has
+    read them.
     """
-    retired = Retired()
-    known_sums = dict(checksums)
-    committed: dict[str, MergeRef] = {}
-    standing: set[str] = set()
+    retired, log = Retired(), Accounted()
+    lying: Container[str] = found.files if readable is None else readable
+    checksums = dict(readable or {})
+    committed: dict[str, File] = {}
     for file in files:
-        known_sums[file.path] = file.checksum
+        checksums[file.path] = file.checksum
+        log.add([file.checksum], file.path in found.files)
         if file.merge is not None:
-            committed[file.merge.path] = file.merge
-            standing.add(file.path)
-    very = partial(_very, store, found.keys, found.files, known_sums)
+            committed[file.merge.path] = file
+    very = partial(_very, store, found.keys, found.files, checksums)
     documents = read_all(store, found.keys, committed)
     retired.lost.update(committed.keys() - documents.keys())
     for path, merge in documents.items():
-        since = replaced_at(committed[path], found.merges.get(path))
+        row = committed[path]
+        log.add(of_merge(merge), row.path in found.files)
+        since = replaced_at(row.merge, found.merges.get(path))
         for one in very(merge):
             _note(retired.replaced_at, one.path, one.at or since)
-    known = {*committed, *standing, *retired.replaced}
-    held = {(one.path, one.checksum) for merge in documents.values() for one in merge.retired}
-    loose = [path for path in found.merges if path not in known]
-    for path, merge in read_all(store, found.keys, loose).items():
-        if merge.path in known:
-            continue
-        there = very(merge)
-        if merge.path in found.files and not _all_elsewhere(merge, there, found.files, held):
-            stands_for = frozenset(one.path for one in there if one.path in found.files)
-            retired.alone[merge.path] = Alone(path, merge, stands_for)
-        else:
-            _note(retired.left_at, merge.path, found.merges[path])
-    kept = {one.document for one in retired.alone.values()}
-    retired.left_at.update((path, found.merges[path]) for path in loose if path not in kept)
+    known = {*committed, *(row.path for row in committed.values()), *retired.replaced}
+    loose = read_all(store, found.keys, (path for path in found.merges if path not in known))
+    loose = {path: merge for path, merge in loose.items() if merge.path not in known}
+    there = {path: merge for path, merge in loose.items() if merge.path in lying}
+    alone, left = sort_out(_newest_document(there), very, lying, log)
+    retired.alone = {one.merge.path: one for one in alone.values()}
+    for path in left:
+        _note(retired.left_at, there[path].path, found.merges[path])
+    kept = {path for path, merge in loose.items() if merge.path in retired.alone}
+    gone = {path for path in found.merges if path not in known and path not in kept}
+    retired.left_at.update((path, found.merges[path]) for path in gone)
     return retired
 
 
-def _all_elsewhere(
-    merge: Merge,
-    there: Iterable[Retiree],
-    listed: Container[str],
-    held: Set[tuple[str, str]],
-) -> bool:
-    """Whether each file that was merged is still there, or in a committed merge.
-
-    What it tells of earlier merges does not count: those files were merged into these.
-    """
-    whole = {one for one in there if one.path in listed}
-    return all(
-        one in whole or (one.path, one.checksum) in held
-        for one in merge.retired
-        if one.checksum and one.at is None
-    )
+def _newest_document(merges: Mapping[str, Merge]) -> dict[str, Merge]:
+    """One document for each merged file: that which no other of the same file replaced."""
+    replaced = {one.path for merge in merges.values() for one in merge.retired}
+    by_file = {
+        merge.path: path
+        for path, merge in sorted(merges.items(), key=lambda item: item[0] not in replaced)
+    }
+    return {path: merges[path] for path in by_file.values()}
 
 
 def _note(times: dict[str, datetime], path: str, moment: datetime) -> None:
@@ -137,13 +119,14 @@ def _note(times: dict[str, datetime], path: str, moment: datetime) -> None:
     times[path] = max(moment, times.get(path, moment))
 
 
-def replaced_at(reference: MergeRef, listed: datetime | None) -> datetime:
+def replaced_at(reference: MergeRef | None, listed: datetime | None) -> datetime:
     """When a committed merge replaced what its document gives no time for.
 
     That is the time of its commit, and no earlier than the store dates the document, whatever
     clock the commit was made by. Where neither is known the document is newer than our listing.
     """
-    return max(filter(None, (reference.committed, listed)), default=clock.now())
+    committed = reference.committed if reference is not None else None
+    return max(filter(None, (committed, listed)), default=clock.now())
 
 
 def _very(
@@ -200,50 +183,65 @@ def holding(
     if len(held) < len(wanted):
         merged = {row.merge.path: row for row in every if row.merge is not None}
         for document, merge in read_all(store, keys, merged).items():
+            accounted = of_merge(merge)
             for path, checksum in wanted.items():
-                if merge.replaces(path, checksum):
+                if checksum in accounted:
                     held.setdefault(path, merged[document])
     return held
 
 
 def by_listing(
-    store: Store,
-    keys: StreamKeys,
-    readable: Mapping[str, str],
-    documents: Iterable[str],
-) -> tuple[set[str], dict[str, Merge]]:
-    """Which readable files to leave out where no manifest tells, and the merges that stand, by
-    their documents' paths. The files come with their checksums, "" where these are not known.
+    store: Store, keys: StreamKeys, readable: Mapping[str, str], documents: Iterable[str]
+) -> tuple[set[str], dict[str, Alone]]:
+    """Which readable files to leave out where no manifest tells, and the merged files that are
+    taken, whole or in part, by their paths.
 
-    A merged file and the files it was made from hold the same lines, so where both are there
-    either will do, and each line is wanted once. A merge comes before those that it merged again;
-    then the one of which most files are gone, which was committed; then the larger. One that
-    overlaps another is left out, unless it has lines that nothing else has any more.
+    The files come with their checksums, "" where these are not known. A merged file and the files
+    it was made from hold the same lines: where both are there, the merged file is taken.
     """
-    left_out: set[str] = set()
     checksums = {path: checksum for path, checksum in readable.items() if checksum}
-    standing: dict[str, Merge] = {}
-    documents = frozenset(documents)
+    very = partial(_very, store, keys, readable, checksums)
+    every = read_all(store, keys, documents)
+    there = _newest_document({path: one for path, one in every.items() if one.path in readable})
+    left_out: set[str] = set()
+    standing: dict[str, Alone] = {}
+    taken = Accounted()
 
-    def order(item: tuple[str, Merge]) -> tuple[int, int, int]:
-        every = item[1].retired
-        again = sum(one.path in documents for one in every)
-        gone = sum(bool(one.checksum) and one.path not in readable for one in every)
-        return -again, -gone, -len(every)
+    def order(item: tuple[str, Merge]) -> tuple[int, int, int, str]:
+        retirees = item[1].retired
+        again = sum(one.path in every for one in retirees)
+        gone = sum(bool(one.checksum) and one.path not in readable for one in retirees)
+        return -again, -gone, -len(retirees), item[0]
 
-    for document, merge in sorted(read_all(store, keys, documents).items(), key=order):
-        if merge.path not in readable or document in left_out or merge.path in left_out:
-            # A document that another replaced tells of the same merged file.
+    for document, merge in sorted(there.items(), key=order):
+        replaced = very(merge)
+        if document in left_out or merge.path in left_out:
             continue
-        replaced = _very(store, keys, readable, checksums, merge)
-        paths = {one.path for one in replaced}
-        gone = {one.path for one in replaced if one.checksum} - readable.keys()
-        if left_out & paths and gone <= left_out:
+        if of_merge(merge) & taken.named:
+            lies = {one.path for one in replaced if one.checksum and one.path in readable}
+            one = _rest(document, merge, lies, replaced, taken)
+            if one is not None:
+                standing[merge.path] = one
+                taken.add((merge.sources()[number] for number in one.takes or ()), True)
             left_out.add(merge.path)
         else:
-            left_out |= paths
-            standing[document] = merge
+            left_out |= {one.path for one in replaced}
+            standing[merge.path] = Alone(document, merge)
+            taken.add(of_merge(merge), True)
     return left_out, standing
+
+
+def _rest(
+    document: str, merge: Merge, lies: Container[str], replaced: Iterable[Retiree], taken: Accounted
+) -> Alone | None:
+    """What a merge that shares lines with one that is taken has beside these."""
+    there = {one.checksum for one in replaced if one.path in lies}
+    missing = {
+        number
+        for number, checksum in merge.sources().items()
+        if checksum not in taken.named and checksum not in there
+    }
+    return Alone(document, merge, frozenset(missing)) if missing else None
 
 
 def read_all(store: Store, keys: StreamKeys, documents: Iterable[str]) -> dict[str, Merge]:

@@ -169,8 +169,9 @@ def list_files(store: Store, keys: StreamKeys) -> list[File]:
     if found is None:
         return []
     readable = dict.fromkeys(found.files, "")
-    left_out, _ = retired.by_listing(store, keys, readable, found.merges)
-    files = [file for path, file in found.files.items() if path not in left_out]
+    left_out, standing = retired.by_listing(store, keys, readable, found.merges)
+    # One of which only some lines are wanted comes whole: only a rebuild can cut it.
+    files = [file for path, file in found.files.items() if path not in left_out or path in standing]
     files.sort(key=lambda file: (file.name.last, file.name.first, file.path))
     return [
         File(

@@ -239,18 +239,14 @@ def _purge_merged(
         manifest = log.read_head(store, keys).manifest
     except NotFound:
         raise missing_manifest(store, keys) from None
-    needed, gone = _standing(store, found, manifest)
     left_at = now - max(grace, abandoned)
-    if (gone.left_at or found.notes) and not dry_run:
-        # A vacuum that sleeps before its put, thought dead, must not wake up and name them.
+    going = _going(store, found, manifest, now - grace, left_at)
+    if (going or found.notes) and not dry_run:
+        # A vacuum that sleeps before its put, thought dead, must not wake up and name them. Nor may
+        # a rebuild that has read them: its put requires the manifest of before.
         manifest = commit.touch(store, keys, new_writer_id(), LockTimes()).manifest
-        needed, gone = _standing(store, found, manifest)
         left_at = min(now, _store_time(store, keys)) - max(grace, abandoned)
-    due = {path for path, moment in gone.replaced_at.items() if moment <= now - grace}
-    due |= {path for path, moment in gone.left_at.items() if moment <= left_at}
-    listed = {*found.files, *found.merges, *found.segments}
-    going = (due & listed) - needed
-    if not dry_run:
+        going = _going(store, found, manifest, now - grace, left_at)
         # A merged file whose document is gone would be an orphan, and its records be there twice.
         steps = going - found.merges.keys(), going & found.merges.keys()
         for step in steps:
@@ -258,6 +254,20 @@ def _purge_merged(
                 pass
     removed = sorted(keys.under(path) for path in going)
     return removed + _withdrawn(store, found, manifest, left_at, dry_run)
+
+
+def _going(
+    store: Store,
+    found: StreamInventory,
+    manifest: Manifest,
+    replaced_by: datetime,
+    left_by: datetime,
+) -> set[str]:
+    """The listed paths that were replaced, or left over, long enough ago."""
+    needed, gone = _standing(store, found, manifest)
+    due = {path for path, moment in gone.replaced_at.items() if moment <= replaced_by}
+    due |= {path for path, moment in gone.left_at.items() if moment <= left_by}
+    return (due & {*found.files, *found.merges, *found.segments}) - needed
 
 
 def _standing(

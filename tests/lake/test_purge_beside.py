@@ -1,0 +1,117 @@
+"""A purge at any moment of a rebuild or a fix, and these at any moment of a purge."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from unittest import mock
+
+import pytest
+
+from singerlake.errors import MissingFile
+from singerlake.lake import check, commit, log, merge, rebuild, rebuilding
+from singerlake.lake.vacuum import vacuum
+from singerlake.store import MemoryStore, Store
+from tests.lake.faulty_store import Intercepting, Result
+from tests.lake.landing import (
+    KEYS,
+    QUICK,
+    assert_clean,
+    codes,
+    copy_of,
+    files_in,
+    land_each,
+    new_store,
+    numbers_in,
+    put_orphan,
+)
+from tests.lake.merging import OPTIONS, purge_at_once
+
+
+class AtRequest(Intercepting):
+    """Something else happens before the request with this number."""
+
+    def __init__(self, inner: Store, number: int, meanwhile: Callable[[Store], object]) -> None:
+        super().__init__(inner)
+        self._left, self._meanwhile = number, meanwhile
+
+    @property
+    def happened(self) -> bool:
+        return self._left <= 0
+
+    def around(self, method: str, key: str, call: Callable[[], Result]) -> Result:
+        self._left -= 1
+        if self._left == 0:
+            self._meanwhile(self.inner)
+        return call()
+
+
+def to_purge() -> MemoryStore:
+    """Replaced files, a merge that was given up, one that was refused, and an orphan."""
+    store = new_store()
+    land_each(store, range(4))
+    rows = files_in(store)
+    merge.merge_files(store, KEYS, rows[:3], 1, "refused")
+    vacuum(store, KEYS, OPTIONS)
+    land_each(store, range(4, 7))
+    merge.merge_files(store, KEYS, files_in(store)[-2:], 1, "given up")
+    put_orphan(store, 7)
+    return store
+
+
+def fixed(store: Store) -> None:
+    check(store, fix=True, times=QUICK)
+
+
+MENDERS: dict[str, Callable[[Store], object]] = {"rebuild": rebuild, "check --fix": fixed}
+
+
+def moments(
+    work: Callable[[Store], object], meanwhile: Callable[[Store], object], most: int = 80
+) -> list[list[int]]:
+    """What is there after something else came between, for each request between which it can."""
+    before, found = to_purge(), []
+    for number in range(1, most):
+        store = copy_of(before)
+        beside = AtRequest(store, number, meanwhile)
+        work(beside)
+        if not beside.happened:
+            return found
+        fixed(store)
+        found.append(sorted(numbers_in(store)))
+        assert set(codes(check(store, times=QUICK))) <= {"orphan-merge"}
+        purge_at_once(store)
+        assert_clean(store)
+    raise AssertionError("it has more requests than that")
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("mender", MENDERS)
+def test_a_purge_beside_a_mender_leaves_each_line_once(mender: str) -> None:
+    found = moments(MENDERS[mender], purge_at_once)
+    assert len(found) > 10
+    assert all(numbers == list(range(8)) for numbers in found)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("mender", MENDERS)
+def test_a_mender_beside_a_purge_leaves_each_line_once(mender: str) -> None:
+    found = moments(purge_at_once, MENDERS[mender])
+    assert len(found) > 10
+    assert all(numbers == list(range(8)) for numbers in found)
+
+
+@contextlib.contextmanager
+def looking_once() -> Iterator[None]:
+    """What it was: a purge says nothing beforehand, and a rebuild does not look again."""
+    with (
+        mock.patch.object(commit, "touch", lambda store, keys, *_: log.read_head(store, keys)),
+        mock.patch.object(rebuilding, "_are_there", return_value=True),
+    ):
+        yield
+
+
+@pytest.mark.timeout(300)
+def test_the_control_names_files_that_are_gone() -> None:
+    with looking_once(), pytest.raises(MissingFile):
+        moments(rebuild, purge_at_once)
