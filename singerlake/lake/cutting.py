@@ -65,12 +65,17 @@ def _cut(
         joined.add(blocks(), where)
         spool = joined.finish()
         name = _name(keys, entry, summary)
+        document = ""
+
+        def announce(path: str) -> str:
+            nonlocal document
+            part = _part(told, numbers, path)
+            document = merge.write_document(store, keys, part, 1, len(numbers), "").path
+            return keys.under(document)
+
         content = Content(spool.finish(), spool.checksum, spool.bytes)
-        content = naming.free(store, keys, name, content)
-        path = name.path(content.checksum)
-        part = _part(told, numbers, path)
-        reference = merge.write_document(store, keys, part, 1, len(numbers), "")
-        naming.create_free(store, keys, path, content)
+        content = naming.create(store, keys, name, content, announce)
+    path = name.path(content.checksum)
     file = msgspec.structs.replace(
         entry,
         path=path,
@@ -81,7 +86,7 @@ def _cut(
         last=name.last,
         checksum=content.checksum,
     )
-    return file, Alone(reference.path, part)
+    return file, Alone(document, _part(told, numbers, path))
 
 
 def _name(keys: StreamKeys, entry: File, summary: Summary) -> Name:

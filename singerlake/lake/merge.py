@@ -113,9 +113,6 @@ def merge_files(
                 before.append((file.merge, told))
         spool = joined.finish()
         name = _name(keys, files)
-        content = Content(spool.finish(), spool.checksum, spool.bytes)
-        content = naming.free(store, keys, name, content)
-        path = name.path(content.checksum)
         replaced = (
             *(Retiree(file.path, file.checksum) for file in files),
             *(Retiree(reference.path) for reference, _ in before),
@@ -123,13 +120,20 @@ def merge_files(
             *_remembered(store, keys, before),
         )
         commits = merges.commits_of(rows)
-        made = Merge(path=path, parts=tuple(parts), retired=replaced, commits=commits)
-        reference = write_document(
-            store, keys, made, first.lowest_sequence, last.sequence, last.check
-        )
-        naming.create_free(store, keys, path, content)
+        reference = MergeRef(path="", checksum="")
+
+        def announce(path: str) -> str:
+            nonlocal reference
+            made = Merge(path=path, parts=tuple(parts), retired=replaced, commits=commits)
+            reference = write_document(
+                store, keys, made, first.lowest_sequence, last.sequence, last.check
+            )
+            return keys.under(reference.path)
+
+        content = Content(spool.finish(), spool.checksum, spool.bytes)
+        content = naming.create(store, keys, name, content, announce)
     return File(
-        path=path,
+        path=name.path(content.checksum),
         sequence=last.sequence,
         first_sequence=first.lowest_sequence,
         records=sum(file.records for file in files),

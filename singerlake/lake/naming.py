@@ -7,12 +7,12 @@ may be sent twice, a delete may arrive late, and a copy of a lake may have other
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from singerlake.errors import AlreadyExists, CommitConflict, NotFound, OutcomeUnknown
+from singerlake.errors import AlreadyExists, NotFound, OutcomeUnknown
 from singerlake.format import compression
 from singerlake.format import keys as key_names
 from singerlake.format.keys import FileName, StreamKeys
@@ -66,37 +66,27 @@ class Name:
         return key_names.file_path(self.schema_hash, name)
 
 
-def create(store: Store, keys: StreamKeys, name: Name, content: Content) -> Content:
+def create(
+    store: Store,
+    keys: StreamKeys,
+    name: Name,
+    content: Content,
+    announce: Callable[[str], str] = lambda path: "",
+) -> Content:
     """Have the file in the store; returns it as it lies there.
 
     Where another has that name, by a clash of its digits, this one is written in other bytes.
+    `announce` is given the path before the file is there, and returns the key of what it wrote of
+    it, which goes where the path was another's.
     """
-    while not _put(store, keys.under(name.path(content.checksum)), content):
-        content = content.in_other_bytes()
-    return content
-
-
-def free(store: Store, keys: StreamKeys, name: Name, content: Content) -> Content:
-    """The file in bytes that give it a name of its own: where a document is to tell of that name
-    before the file is there. `create_free` follows."""
     while True:
-        key = keys.under(name.path(content.checksum))
-        try:
-            store.size(key)
-        except NotFound:
+        path = name.path(content.checksum)
+        announced = announce(path)
+        if _put(store, keys.under(path), content):
             return content
-        if checksum_of(store, key) in (None, content.checksum):
-            return content
+        if announced:
+            store.delete(announced)
         content = content.in_other_bytes()
-
-
-def create_free(store: Store, keys: StreamKeys, path: str, content: Content) -> None:
-    """Have the file in the store under a name that was free. Raises `CommitConflict`."""
-    if not _put(store, keys.under(path), content):
-        raise CommitConflict(
-            f"{store.url}/{keys.under(path)}: another file has taken this name meanwhile; nothing "
-            "was committed, run this again"
-        )
 
 
 def _put(store: Store, key: str, content: Content) -> bool:

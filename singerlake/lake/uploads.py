@@ -53,11 +53,16 @@ def begin(store: Store, keys: StreamKeys, schema: Schema, writer_id: str) -> Boo
     return Bookmark(manifest.log_id, manifest.last_sequence)
 
 
-def note(store: Store, keys: StreamKeys, job: str, path: str, writer_id: str, run_id: str) -> None:
-    """Tell that a file at `path` will wait for the job's commit; call this before the upload."""
+def note(store: Store, keys: StreamKeys, job: str, path: str, writer_id: str, run_id: str) -> str:
+    """Tell that a file at `path` will wait for the job's commit; call this before the upload.
+
+    Returns the note's key.
+    """
     about = {"writer_id": writer_id, "run_id": run_id}
     data = json.dumps(about).encode() + b"\n"
-    commit.create_anew(store, keys.under(key_names.note_path(job, path)), data)
+    key = keys.under(key_names.note_path(job, path))
+    commit.create_anew(store, key, data)
+    return key
 
 
 def notes(store: Store, keys: StreamKeys, job: str = "") -> Iterator[Note]:

@@ -156,14 +156,15 @@ class TaskFiles:
         keys = job.options.keys
         first, last = summary.first or job.time, summary.last or job.time
         name = Name(keys.stream, job.schema.hash(), first, last)
+
+        def note(path: str) -> str:
+            return uploads.note(job.store, keys, job.id, path, job.writer_id, job.options.run_id)
+
         content = Content(spool.finish(), spool.checksum, spool.bytes)
-        content = naming.free(job.store, keys, name, content)
-        path = name.path(content.checksum)
-        uploads.note(job.store, keys, job.id, path, job.writer_id, job.options.run_id)
-        naming.create_free(job.store, keys, path, content)
+        content = naming.create(job.store, keys, name, content, note)
         self._uploaded.append(
             File(
-                path=path,
+                path=name.path(content.checksum),
                 sequence=0,
                 records=summary.records,
                 bytes=content.bytes,

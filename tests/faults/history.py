@@ -41,15 +41,33 @@ from tests.faults.process import STATE, Late, Machine
 from tests.faults.truth import Shelf, Truth, Violation, visible
 from tests.faults.work import TIMES, Work, fixing, purging, rebuilding, vacuuming, writing
 from tests.faults.world import deterministic, in_order
-from tests.lake.landing import KEYS, STREAM, TAP, codes, options, record_line, schema_line
+from tests.lake.landing import (
+    KEYS,
+    STREAM,
+    TAP,
+    codes,
+    options,
+    record_line,
+    schema_line,
+    time_of,
+)
 
 NOW = timedelta(0)
+MOST = timedelta(days=60)
+"""How far the clocks are set."""
+
 SIZES = st.sampled_from([500, 700, 1_000, 100_000])
 FAULTS = st.sampled_from(EVERY)
 REQUESTS = st.integers(1, 25)
 LEFTOVERS = {"orphan-file", "orphan-segment", "orphan-merge", "stale-lock"}
 
 _names = itertools.count()
+
+
+def record_at(number: int, moment: int) -> bytes:
+    """A record with the time of another."""
+    own, other = (f"{time_of(each):%Y-%m-%dT%H:%M:%S}".encode() for each in (number, moment))
+    return record_line(number).replace(own, other)
 
 
 @dataclass
@@ -99,6 +117,7 @@ class History(RuleBasedStateMachine):
         self.bookmarks: list[tuple[Bookmark, int]] = []
         self.late: list[Late] = []
         self.log_id = ""
+        self.backup: tuple[bytes, str] | None = None
         self.next = 0
         self.counted: dict[str, int] = {"faults": 0, "adopted": 0}
         self._commit(self._new(1), self._writer())
@@ -137,11 +156,12 @@ class History(RuleBasedStateMachine):
         self.writers.append((writer, []))
 
     @precondition(lambda self: self.writers)
-    @rule(which=st.integers(0, 2), count=st.integers(1, 3))
-    def write(self, which: int, count: int) -> None:
+    @rule(which=st.integers(0, 2), count=st.integers(1, 3), moment=st.sampled_from([None, 0, 1]))
+    def write(self, which: int, count: int, moment: int | None) -> None:
+        """Of a few records the times are those of others: so are the times in the files' names."""
         writer, pending = self.writers[which % len(self.writers)]
         for number in self._new(count):
-            writer.write(record_line(number))
+            writer.write(record_at(number, number if moment is None else moment))
             pending.append(number)
             self.reference.sent.add(number)
 
@@ -323,17 +343,55 @@ class History(RuleBasedStateMachine):
         wanted = sorted([*self.reference.numbers, *self._orphans()])
         self.store.delete(KEYS.manifest)
         rebuild(self.store)
+        require_same(sorted(visible(self.store)), wanted)
+        bookmarks = list(self.bookmarks)
+        self._begin_anew()
+        self.bookmarks = bookmarks  # of another log: refused
+
+    @precondition(lambda self: not self.late)
+    @rule()
+    def move_the_lake(self) -> None:
+        """All that lies there is copied, and gets other times."""
+        self.store.move()
+
+    @rule(days=st.sampled_from([-30, -1, 1, 30]))
+    def set_the_clocks(self, days: int) -> None:
+        self.world.shift = max(min(self.world.shift + timedelta(days=days), MOST), -MOST)
+
+    @precondition(lambda self: not self.late)
+    @rule()
+    def back_the_manifest_up(self) -> None:
+        self.backup = self.store.read(KEYS.manifest).data, self.log_id
+
+    @precondition(lambda self: self.backup is not None and not self.late and not self.writers)
+    @rule(fix_first=st.booleans())
+    def put_the_backup_back_and_rebuild(self, fix_first: bool) -> None:
+        """Whatever was committed, merged and purged since: all is there, once."""
+        assert self.backup is not None
+        data, _ = self.backup
+        wanted = sorted([*self.reference.numbers, *self._orphans()])
+        self.store.delete(KEYS.manifest)
+        self.store.create(KEYS.manifest, data)
+        if fix_first:
+            with contextlib.suppress(SingerlakeError):
+                check(self.store, fix=True, times=TIMES)
+        rebuild(self.store)
+        require_same(sorted(visible(self.store)), wanted)
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """Take over what is there: nothing that was known of numbers counts any more."""
         there = visible(self.store)
-        require_same(sorted(there), wanted)
         self.reference.sent -= set(there)
         manifest = self._manifest()
         snapshot = Snapshot(self.store, KEYS, manifest)
         self.reference.commits = []
         for sequence in range(1, manifest.last_sequence + 1):
-            wanted_part = Selection(since=sequence - 1, until=sequence)
-            self.reference.commits.append([row["id"] for row in snapshot.records(wanted_part)])
+            wanted = Selection(since=sequence - 1, until=sequence)
+            self.reference.commits.append([row["id"] for row in snapshot.records(wanted)])
         require_same(self.reference.numbers, there)
         self.log_id = manifest.log_id
+        self.bookmarks.clear()
         self._removed()
 
     def _removed(self) -> None:

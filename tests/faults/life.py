@@ -29,6 +29,8 @@ class World:
         self.current = self.outside
         self.backwards = False
         """Whether work that is done side by side is done from its end: any order can happen."""
+        self.shift = timedelta(0)
+        """How far somebody has set the clocks of the machines, not that of the store."""
 
     # What the product sees as the module `time`:
 
@@ -47,7 +49,8 @@ class World:
 
     def now(self) -> datetime:
         self.current.taken += 1
-        return START + timedelta(seconds=self.current.number, microseconds=self.current.taken)
+        passed = timedelta(seconds=self.current.number, microseconds=self.current.taken)
+        return START + self.shift + passed
 
     # And as `in_parallel`: results in the order of the items, all on the caller's thread.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 from unittest import mock
 
@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from singerlake.lake import Snapshot, retired
+from singerlake.lake import Snapshot, alone, retired
 from tests.faults import variant
 from tests.faults.history import History
 from tests.faults.result import Line
@@ -73,7 +73,32 @@ def merged_parts_ignored() -> contextlib.AbstractContextManager[Any]:
 
 _lines = Snapshot.lines
 
+
+@contextlib.contextmanager
+def names_compared_by_nothing() -> Iterator[None]:
+    """A name is used again, and what has it is taken for the file that a merge replaced."""
+
+    def very(store: Any, keys: Any, listed: Any, checksums: Any, merge: Any) -> list[Any]:
+        return list(merge.retired)
+
+    with variant.names_used_again(), mock.patch.object(retired, "_very", very):
+        yield
+
+
+@contextlib.contextmanager
+def merges_that_share_nothing() -> Iterator[None]:
+    """A merge whose files are gone is adopted whole, whatever else has its lines."""
+    with (
+        mock.patch.object(alone, "of_merge", return_value=set()),
+        mock.patch.object(retired, "of_merge", return_value=set()),
+    ):
+        yield
+
+
 CONTROLS: dict[variant.Broken, set[str]] = {
+    # A purge may take the file of a commit, or a rebuild leave it out.
+    names_compared_by_nothing: {"LOST", "TORN"},
+    merges_that_share_nothing: {"TWICE"},
     variant.conflict_for_a_lost_answer: {"TWICE"},
     # Its own next step may be the first to notice; or a fix, which adopts what was taken for there.
     variant.success_for_a_lost_answer: {"LOST", "BROKE", "TWICE"},

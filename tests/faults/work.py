@@ -202,11 +202,11 @@ def _uploaded(process: Process, job: str, task: Sequence[int]) -> File:
 def _upload(process: Process, job: str, task: Sequence[int]) -> File:
     spooled = finished(tuple(task), 1, process.name, None)
     first, last = time_of(min(task)), time_of(max(task))
-    path = Name(STREAM, spooled.schema_hash, first, last).path(spooled.checksum)
+    name = Name(STREAM, spooled.schema_hash, first, last)
+    path = name.path(spooled.checksum)
     uploads.note(process.store, KEYS, job, path, process.name, "run")
-    naming.create_free(
-        process.store, KEYS, path, Content(spooled.data, spooled.checksum, spooled.bytes)
-    )
+    content = Content(spooled.data, spooled.checksum, spooled.bytes)
+    naming.create(process.store, KEYS, name, content)
     return File(
         path=path,
         sequence=0,
