@@ -18,7 +18,13 @@ from unittest import mock
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from singerlake.errors import DamageError, SingerlakeError, StaleBookmark, StaleSnapshot
+from singerlake.errors import (
+    DamageError,
+    SingerlakeError,
+    StaleBookmark,
+    StaleSnapshot,
+    Unavailable,
+)
 from singerlake.format import manifest as manifests
 from singerlake.lake import (
     Bookmark,
@@ -29,6 +35,7 @@ from singerlake.lake import (
     check,
     inventory,
     log,
+    merge,
     open_on,
     rebuild,
     retired,
@@ -36,6 +43,7 @@ from singerlake.lake import (
 )
 from singerlake.lake.feed import position
 from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
+from singerlake.store import Store, StoreWrapper
 from tests.faults.fault import EVERY, Fault
 from tests.faults.process import STATE, Late, Machine
 from tests.faults.truth import Shelf, Truth, Violation, visible
@@ -62,6 +70,27 @@ REQUESTS = st.integers(1, 25)
 LEFTOVERS = {"orphan-file", "orphan-segment", "orphan-merge", "stale-lock"}
 
 _names = itertools.count()
+
+
+STEPS = st.lists(
+    st.sampled_from(["commit", "vacuum", "purge", "half a purge", "give up"]),
+    min_size=3,
+    max_size=8,
+)
+
+
+class DyingPurge(StoreWrapper):
+    """Ends after some deletes."""
+
+    def __init__(self, inner: Store, deletes: int) -> None:
+        super().__init__(inner)
+        self._left = deletes
+
+    def delete(self, key: str) -> None:
+        if not self._left:
+            raise Unavailable("died")
+        self._left -= 1
+        super().delete(key)
 
 
 def record_at(number: int, moment: int) -> bytes:
@@ -117,7 +146,6 @@ class History(RuleBasedStateMachine):
         self.bookmarks: list[tuple[Bookmark, int]] = []
         self.late: list[Late] = []
         self.log_id = ""
-        self.backup: tuple[bytes, str] | None = None
         self.next = 0
         self.counted: dict[str, int] = {"faults": 0, "adopted": 0}
         self._commit(self._new(1), self._writer())
@@ -337,9 +365,13 @@ class History(RuleBasedStateMachine):
         ]
 
     @precondition(lambda self: not self.late)
-    @rule()
-    def lose_the_manifest_and_rebuild(self) -> None:
+    @rule(steps=st.just([]) | STEPS, moved=st.booleans())
+    def lose_the_manifest_and_rebuild(self, steps: list[str], moved: bool) -> None:
         """The order is made from the files: all is there, once, under new numbers."""
+        if not self.writers:
+            self._take(steps)
+        if moved:
+            self.store.move()
         wanted = sorted([*self.reference.numbers, *self._orphans()])
         self.store.delete(KEYS.manifest)
         rebuild(self.store)
@@ -358,26 +390,52 @@ class History(RuleBasedStateMachine):
     def set_the_clocks(self, days: int) -> None:
         self.world.shift = max(min(self.world.shift + timedelta(days=days), MOST), -MOST)
 
-    @precondition(lambda self: not self.late)
-    @rule()
-    def back_the_manifest_up(self) -> None:
-        self.backup = self.store.read(KEYS.manifest).data, self.log_id
-
-    @precondition(lambda self: self.backup is not None and not self.late and not self.writers)
-    @rule(fix_first=st.booleans())
-    def put_the_backup_back_and_rebuild(self, fix_first: bool) -> None:
+    @precondition(lambda self: not self.late and not self.writers)
+    @rule(steps=STEPS, fix_first=st.booleans())
+    def put_an_older_manifest_back_and_rebuild(self, steps: list[str], fix_first: bool) -> None:
         """Whatever was committed, merged and purged since: all is there, once."""
-        assert self.backup is not None
-        data, _ = self.backup
+        older = self.store.read(KEYS.manifest).data
+        self._take(steps)
         wanted = sorted([*self.reference.numbers, *self._orphans()])
         self.store.delete(KEYS.manifest)
-        self.store.create(KEYS.manifest, data)
+        self.store.create(KEYS.manifest, older)
         if fix_first:
-            with contextlib.suppress(SingerlakeError):
-                check(self.store, fix=True, times=TIMES)
+            check(self.store, fix=True, times=TIMES)
         rebuild(self.store)
         require_same(sorted(visible(self.store)), wanted)
         self._begin_anew()
+
+    def _take(self, steps: list[str]) -> None:
+        """Some work in a row, by which lakes came to harm."""
+        for step in steps:
+            if step == "commit":
+                self._commit_at_one_time()
+            elif step == "give up":
+                self._give_up()
+            elif step == "vacuum":
+                self.vacuum(100_000)
+            else:
+                dying = DyingPurge(self.store, 2 if step == "half a purge" else 1_000)
+                with contextlib.suppress(Unavailable):
+                    purge(dying, KEYS, NOW)
+        self._removed()
+
+    def _commit_at_one_time(self) -> None:
+        writer = self._writer()
+        writer.write(schema_line())
+        numbers = self._new(1)
+        writer.write(record_at(numbers[0], 0))
+        writer.commit()
+        writer.close()
+        self._acknowledge(numbers)
+
+    def _give_up(self) -> None:
+        """A vacuum that ends before its commit, of the newest files."""
+        *_, first, second = [None, None, *log.files(self.store, KEYS, self._manifest())]
+        if not first or not second or first.schema_hash != second.schema_hash:
+            return
+        if first.sequence + 1 == second.lowest_sequence:  # no gap between, or no vacuum takes them
+            merge.merge_files(self.store, KEYS, [first, second], 1, f"writer-{self.next}")
 
     def _begin_anew(self) -> None:
         """Take over what is there: nothing that was known of numbers counts any more."""
