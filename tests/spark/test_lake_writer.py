@@ -270,20 +270,31 @@ class Hanging(Intercepting):
 def test_an_upload_that_comes_late_is_no_part_of_the_lake(
     store: MemoryStore, aborted: bool, expected: list[int]
 ) -> None:
-    """A speculative attempt was told to stop when its request was under way."""
+    """A speculative attempt, with other rows, was stopped when its request was under way."""
     saved(store, 0)
     made = writer(store)
     messages = [upload(made, 1)]
     hanging = Hanging(store)
     use(made, hanging)
     with pytest.raises(OutcomeUnknown):
-        upload(made, 1)
+        upload(made, 2)
     use(made, store)
     made.abort(messages) if aborted else made.commit(messages)
     hanging.arrive()
     check(store, fix=True)
     assert ids(store) == expected
     assert codes(check(store)) == ["orphan-upload"]
+
+
+def test_an_attempt_with_the_same_rows_writes_the_same_file(store: MemoryStore) -> None:
+    """Same bytes have the same name: it does not matter whose request was applied."""
+    made = writer(store)
+    messages = [upload(made, 1)]
+    use(made, Hanging(store))
+    assert upload(made, 1) == messages[0]
+    use(made, store)
+    made.commit(messages)
+    assert_whole(store, 1)
 
 
 def test_a_commit_costs_the_same_in_a_stream_of_any_size(store: MemoryStore) -> None:
