@@ -142,6 +142,7 @@ METHODS = {
         "commit",
         "end",
         "flush",
+        "keys_of",
         "landed",
         "schema",
         "streams",

@@ -79,7 +79,7 @@ def test_a_lake_on_s3(spark: SparkSession, seaweedfs: S3Server) -> None:
 def test_files_are_packed_by_size() -> None:
     def file(size: int) -> Examination:
         name = FileName(STREAM, EPOCH, EPOCH)
-        return Examination(KEYS, ListedFile("x", name, size, EPOCH, ""))
+        return Examination(KEYS, ListedFile("x", name, size, EPOCH))
 
     small = [file(10) for _ in range(5000)]
     groups = list(packed(small, 2))
