@@ -100,11 +100,12 @@ class Waiter:
         self._errors: dict[tuple[str, str], str] = {}
         self._begun = False
 
-    def look(self) -> Progress:
-        """Ask all sources once. At the deadline, what is missing becomes missed."""
+    def look(self, is_last: bool = False) -> Progress:
+        """Ask all sources once. At the deadline, what is missing becomes missed. `is_last` where
+        somebody else decides that it is the deadline."""
         now = self._runtime.now()
         by_kind: dict[str, list[Question]] = defaultdict(list)
-        for question in self.questions(now):
+        for question in self.questions(now, is_last):
             by_kind[source_type(question.event)].append(question)
         answers = [
             pair
@@ -113,16 +114,17 @@ class Waiter:
         ]
         return self.take(answers, now)
 
-    def questions(self, now: datetime) -> list[Question]:
+    def questions(self, now: datetime, is_last: bool = False) -> list[Question]:
         """What to ask now: for those who ask the sources themselves."""
         self._begin()
+        is_last |= self._is_over(now)
         asked = []
         for event in self._events:
             span = event.span(self.wait.at, now)
             self._declare(event, span)
             is_known = (event.title, span.name) in self._received and event.frequency != "sliding"
             if not is_known:
-                asked.append(Question(event, span))
+                asked.append(Question(event, span, is_last))
         return asked
 
     def remember(self, arrivals: Mapping[tuple[str, str], Arrival]) -> None:
@@ -135,7 +137,7 @@ class Waiter:
         errors: dict[str, SingerlakeError] = {}
         for question, answer in answers:
             self._take(question, answer, errors)
-        is_over = self.wait.deadline is not None and now >= self.wait.deadline
+        is_over = self._is_over(now)
         progress = self._progress(now, errors, is_over)
         if is_over and not progress.is_done and self._store is not None:
             for one in progress.missing:
@@ -145,6 +147,9 @@ class Waiter:
     def close(self) -> None:
         for source in self._sources.values():
             source.close()
+
+    def _is_over(self, now: datetime) -> bool:
+        return self.wait.deadline is not None and now >= self.wait.deadline
 
     def _begin(self) -> None:
         """Once: the place in each source from which on an event without a window counts."""

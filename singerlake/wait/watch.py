@@ -123,7 +123,8 @@ class Watch:
             for event in expectation.awaited()
         }
         missed = {name for name, row in before.items() if row is not None and row.state == "missed"}
-        progress = self._waiter(expectation, span).look()
+        is_due = now >= deadline and not before.keys() <= missed
+        progress = self._waiter(expectation, span).look(is_last=is_due)
         notices = []
         fresh = tuple(one for one in progress.missing if one.event.title not in missed)
         if now >= deadline and fresh and not progress.is_done:

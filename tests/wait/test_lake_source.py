@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import datetime, timedelta, timezone
 
 import pytest
 
 from singerlake.errors import NotALake, StaleBookmark, Unavailable
+from singerlake.format.run_keys import RunKeys
 from singerlake.lake import Bookmark, FeedOptions, Lake, clock, open_on
 from singerlake.lake.rebuilding import rebuild
-from singerlake.lake.runs import marking
+from singerlake.lake.runs import ending, marking, mending
 from singerlake.runtime import Runtime
 from singerlake.store import MemoryStore, Store
 from singerlake.store.counting import Counting
@@ -18,6 +20,7 @@ from singerlake.wait.event import Awaited
 from singerlake.wait.source.lake import LakeSource
 from tests.lake.landing import KEYS, STREAM, TAP, land, new_store
 from tests.lake.running import Running, land_run
+from tests.wait.clocks import SetClock
 
 EAGER = FeedOptions(poll_seconds=1e-9, idle_seconds=1e-9)
 
@@ -231,3 +234,66 @@ def test_a_run_that_was_marked_as_failed_does_not_count() -> None:
     assert not wait.look().is_done
     marking.mark(store, TAP, run.document, "complete", by="tests")
     assert wait.look().is_done
+
+
+def lost_row(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run ends, and dies between its document and its row."""
+
+    def died(*arguments: object) -> None:
+        raise RuntimeError("died")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ending, "append", died)
+        with pytest.raises(RuntimeError):
+            running.end()
+
+
+def test_a_row_that_was_added_late_hides_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`check --fix` adds rows that a crash left out: an old run then has the highest number."""
+    store, today = new_store(), datetime(2026, 3, 13, 10, tzinfo=timezone.utc)
+    moment = datetime(2026, 3, 3, 10, tzinfo=timezone.utc)
+    monkeypatch.setattr(clock, "now", lambda: moment)
+    old = Running(store, "old")
+    old.commit([1])
+    moment = today
+    land_run(store, "today", [2])
+    moment = datetime(2026, 3, 3, 11, tzinfo=timezone.utc)
+    lost_row(old, monkeypatch)
+    assert mending.complete(store, RunKeys(TAP)).added == 1
+    (standing,) = waiter(store, LakeRun(tap=TAP, window=Window("D")), at=today).look().standings
+    assert standing.arrival is not None
+    assert standing.arrival.position["run_id"] == "today"
+
+
+def test_a_commit_by_a_clock_of_another_year_hides_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is the oldest of those that a look reads first."""
+    store, today = new_store(), datetime(2026, 3, 13, 10, tzinfo=timezone.utc)
+    moment = today
+    monkeypatch.setattr(clock, "now", lambda: moment)
+    land(store, [1])
+    moment = datetime(2001, 1, 1, tzinfo=timezone.utc)
+    land(store, [2])
+    moment = today + timedelta(days=1)
+    for number in range(3, 102):
+        land(store, [number])
+    event = LakeCommit(tap=TAP, stream=STREAM, window=Window("D"))
+    (standing,) = waiter(store, event, at=today).look().standings
+    assert standing.arrival is not None
+    assert standing.arrival.position["sequence"] == 1
+
+
+def test_what_came_just_before_the_deadline_counts() -> None:
+    """Also where no request is due by then."""
+    store, moment = new_store(), SetClock()
+    open_on(store, create=True)
+    source = LakeSource(lambda url: open_on(store), FeedOptions(poll_seconds=600, idle_seconds=600))
+    events = (LakeRun(tap=TAP, since=moment.now() - timedelta(days=9999)),)
+    wait = Wait("w", events, moment.now(), deadline=moment.now() + timedelta(seconds=7))
+    wait_for_run = Waiter(wait, {"lake-run": source}, runtime=moment)
+    assert not wait_for_run.look().is_done
+    land_run(store, "in time", [1])
+    assert not wait_for_run.look().is_done  # the control: nothing is asked before it is due
+    moment.wait(threading.Event(), 7)
+    assert wait_for_run.look().is_done

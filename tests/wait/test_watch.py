@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import smtplib
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta, timezone
 from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
@@ -13,14 +13,18 @@ import pytest
 
 from singerlake.errors import ConfigError, NoAnswer
 from singerlake.http.client import Client
-from singerlake.wait import HttpEvent, Need, Window
+from singerlake.lake import FeedOptions, open_on
+from singerlake.wait import HttpEvent, LakeRun, Need, Window
 from singerlake.wait.expectation import Expectation, read
 from singerlake.wait.inbox import Inbox
 from singerlake.wait.notice import MailServer, require_address, send
 from singerlake.wait.source.inbox import InboxSource
+from singerlake.wait.source.lake import LakeSource
 from singerlake.wait.status.database import open_database
 from singerlake.wait.status.store import StatusStore
 from singerlake.wait.watch import Notice, Watch
+from tests.lake.landing import STREAM, TAP, new_store
+from tests.lake.running import land_run
 from tests.wait.clocks import SetClock
 
 
@@ -245,3 +249,24 @@ def test_titles_of_any_length_and_any_characters(desk: Desk) -> None:
     assert len(notice.events) == 3
     watch.done(notice)
     assert watch.look() == []
+
+
+def test_what_came_just_before_the_deadline_is_not_missed(desk: Desk) -> None:
+    """A lake that has not changed for long is asked less often; at the deadline it is asked."""
+    store = new_store()
+    open_on(store, create=True)
+    source = LakeSource(lambda url: open_on(store), FeedOptions(poll_seconds=600, idle_seconds=600))
+    now = datetime.now(timezone.utc)
+    at = Window("D").at(now).start + timedelta(hours=1)
+    desk.clock.set(f"{at:%Y-%m-%dT%H:%M}")
+    expected = Expectation(
+        name="by noon", window=Window("D"), by="12h", events=(LakeRun(tap=TAP, streams=(STREAM,)),)
+    )
+    watch = Watch([expected], {"lake-run": source}, desk.store, desk.clock)
+    assert watch.look() == []
+    land_run(store, "in time", [1])
+    desk.clock.set(f"{at + timedelta(hours=11):%Y-%m-%dT%H:%M}")
+    assert watch.look() == []
+    # The control: the run of another day is missing.
+    desk.clock.set(f"{at + timedelta(hours=35):%Y-%m-%dT%H:%M}")
+    assert [one.kind for one in watch.look()] == ["missed"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from singerlake.errors import SingerlakeError
@@ -14,10 +14,14 @@ from singerlake.wait.window import Span
 
 @dataclass(frozen=True)
 class Question:
-    """Has this event arrived in this span?"""
+    """Has this event arrived in this span?
+
+    `is_last` at the deadline: then what a source saw some seconds ago is no answer.
+    """
 
     event: Any
     span: Span
+    is_last: bool = field(default=False, compare=False)
 
 
 Answer = Arrival | SingerlakeError | None

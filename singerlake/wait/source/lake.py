@@ -30,7 +30,10 @@ from singerlake.wait.window import Span
 MOST_ANSWERS, MOST_DOCUMENTS = 20_000, 200
 
 SLACK = timedelta(days=2)
-"""Writers' clocks differ by less: older commits are not looked through for those of a window."""
+"""Most writers' clocks differ by less: what is older is not of a window, nor what came before."""
+
+ENOUGH_OLD = 50
+"""So many in a row, at least: a single clock can be wrong by years."""
 
 Open = Callable[[str], Lake]
 
@@ -102,6 +105,7 @@ class _Followed:
 
     def look(self, questions: Sequence[Question]) -> list[Answer]:
         keys = [_key(one.event) for one in questions]
+        self._follower.hint([key for one, key in zip(questions, keys, strict=True) if one.is_last])
         looks = self._follower.look(list(dict.fromkeys(keys)))
         return [
             self._answer(one, key, looks[key]) for one, key in zip(questions, keys, strict=True)
@@ -162,8 +166,12 @@ def _run(store: Store, log: RunLog, event: LakeRun, span: Span) -> Arrival | Non
     oldest = _back(max(filter(None, (event.since, span.start))))
     newest: dict[tuple[str, str], Row] = {}
     found: Row | None = None
+    old = 0
     for row in logs.newest_rows(store, RunKeys(event.tap), log):
-        if row.number <= first or (not is_log and row.ended < oldest and row.mark is None):
+        if row.mark is None:
+            # A row may be added long after its run has ended: one alone is not the end.
+            old = old + 1 if row.ended < oldest else 0
+        if row.number <= first or (not is_log and old > ENOUGH_OLD):
             break
         last = newest.setdefault(row.identity, row)
         if row.mark is not None:
@@ -219,7 +227,7 @@ def _newest(snapshot: Snapshot, oldest: datetime) -> list[File]:
     while True:
         since = max(snapshot.last_sequence - count, 0)
         rows = list(snapshot.commits(Selection(since=since)))
-        if not since or (rows and rows[0].committed < _back(oldest)):
+        if not since or all(row.committed < _back(oldest) for row in rows[: count // 2]):
             return rows
         count *= 4
 
