@@ -163,10 +163,6 @@ def _listed(validator: Any, value: Any, above: Path, most: int) -> list[Problem]
     return []
 
 
-def _too_many() -> Problem:
-    return Problem("", f"expected at most {nesting.MOST_VALUES:,} values, found more")
-
-
 def _too_deep() -> Problem:
     return Problem("", f"expected at most {nesting.MOST} levels of nesting, found more")
 
