@@ -101,11 +101,16 @@ class LakeCommit(Awaited, frozen=True, kw_only=True, tag="lake-commit"):
 
 
 class HttpEvent(Awaited, frozen=True, kw_only=True, tag="http"):
-    """A post to the receiver under this name, whose JSON has at least what `match` has."""
+    """A post to the receiver under this name, whose JSON has at least what `match` has.
+
+    `after` is a number of the inbox: posts with later ones count. `since` is a time: posts count
+    that were received then or later, by the receiver's clock.
+    """
 
     post: str
     match: Mapping[str, Any] = {}
     since: datetime | None = None
+    after: int | None = None
 
     @property
     def subject(self) -> str:

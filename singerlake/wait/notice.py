@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import smtplib
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from email.message import EmailMessage
@@ -20,7 +21,8 @@ SECONDS = 30.0
 
 @dataclass(frozen=True)
 class MailServer:
-    """Where mail goes out. `password` comes from the environment, never from a URL."""
+    """Where mail goes out. `password` comes from the environment, never from a URL, and goes out
+    over TLS alone."""
 
     host: str = "localhost"
     port: int = 25
@@ -31,7 +33,8 @@ class MailServer:
 
     @staticmethod
     def parse(url: str, sender: str, password: str = "") -> MailServer:
-        """`smtp://[user@]host[:port]`, or `smtps://` for STARTTLS. Raises `ConfigError`."""
+        """`smtp://[user@]host[:port]`, or `smtps://` for STARTTLS, as it is with a user. Raises
+        `ConfigError`."""
         try:
             parts = urlsplit(url)
             host, port = parts.hostname or "", parts.port
@@ -42,7 +45,7 @@ class MailServer:
                 "expected a mail server such as smtp://user@mail.example.com:587, without a "
                 "password: $SINGERLAKE_SMTP_PASSWORD holds that"
             )
-        starttls = parts.scheme == "smtps"
+        starttls = parts.scheme == "smtps" or bool(parts.username)
         return MailServer(
             host, port or (587 if starttls else 25), sender, unquote(parts.username or ""),
             password, starttls,
@@ -93,11 +96,12 @@ def _mail(notice: Notice, to: str, server: MailServer) -> None:
     try:
         with smtplib.SMTP(server.host, server.port, timeout=SECONDS) as session:
             if server.starttls:
-                session.starttls()
+                # Without a context, smtplib takes any certificate.
+                session.starttls(context=ssl.create_default_context())
             if server.user:
                 session.login(server.user, server.password)
             session.send_message(message)
-    except (OSError, smtplib.SMTPException) as error:
+    except (OSError, smtplib.SMTPException, ValueError) as error:
         raise NoAnswer(
             f"the mail server {server.host}:{server.port} did not take a notice "
             f"({type(error).__name__})"

@@ -40,6 +40,11 @@ def progress(wait: Wait, *arrived: str, now: datetime = NOW - timedelta(hours=1)
 A, B, C = (HttpEvent(post=name, name=name) for name in "abc")
 
 
+def test_a_need_that_is_none_is_refused() -> None:
+    with pytest.raises(ConfigError, match="at_least"):
+        declared(A, need={"at_least": "many"})
+
+
 def test_events_begin_to_count_when_the_run_was_due() -> None:
     placed = LakeCommit(tap="t", stream="s", after=Bookmark("x", 1))
     wait = declared(A, HttpEvent(post="d", window=Window("D")), placed)
@@ -48,7 +53,9 @@ def test_events_begin_to_count_when_the_run_was_due() -> None:
     assert wait.deadline == NOW
 
 
-@pytest.mark.parametrize("text", ["", "tomorrow", "2026-03-03T07:00:00", None, 7])
+@pytest.mark.parametrize(
+    "text", ["", "tomorrow", "2026-03-03T07:00:00", "0001-01-01T00:00:00+05:00", None, 7]
+)
 def test_times_need_a_zone(text: Any) -> None:
     with pytest.raises(ConfigError, match="expected a time"):
         outcome.moment(text, "at")

@@ -87,6 +87,22 @@ def test_a_source_that_hangs_keeps_nobody_else_waiting() -> None:
     assert later[0][1] == HERE
 
 
+def test_a_source_that_hangs_for_ever_has_no_growing_queue() -> None:
+    hangs = Answering(HERE)
+    hangs.gate.clear()
+    desk = by_post(hangs=hangs)
+
+    async def ask() -> int:
+        for _ in range(20):
+            await desk.ask([asked("hangs")], 1.0, patience=0.01)
+        await asyncio.sleep(0)
+        left = len(desk._desks["hangs"]._waiting)
+        hangs.gate.set()
+        return left
+
+    assert asyncio.run(ask()) == 0
+
+
 @pytest.mark.parametrize("error", [Unavailable("away"), RuntimeError("a fault of ours")])
 def test_whatever_goes_wrong_is_an_answer(error: Exception) -> None:
     desk = by_post(a=Answering(error))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,31 @@ import pytest
 
 from singerlake.errors import ConfigError
 from singerlake.wait import OwnEvent, Wait, Waiter, Window
-from singerlake.wait.event import parse, to_json
+from singerlake.wait.event import Awaited, parse, to_json
+from singerlake.wait.source.base import Answer, Question
 from singerlake.wait.source.own import OwnSource
 from singerlake.wait.status.place import VARIABLE
 from tests.servers import KEY, REGION, SECRET, S3Server
 
 SOURCE = "tests.wait.sqs:SqsSource"
+
+
+class Faulty:
+    """A source with faults, as people write them."""
+
+    def anchored(self, event: OwnEvent) -> Awaited:
+        raise KeyError("no-such-variable")
+
+    def look(self, questions: Sequence[Question]) -> list[Answer]:
+        if questions[0].event.arguments["how"] == "raises":
+            raise KeyError("queue")
+        return []
+
+    def close(self) -> None: ...
+
+
+def never_made() -> Faulty:
+    raise KeyError("$QUEUE")
 
 
 @pytest.fixture
@@ -55,3 +75,22 @@ def test_what_is_no_source_is_an_error_of_its_event_alone(name: str) -> None:
     event = OwnEvent(source=name, since=now)
     (standing,) = Waiter(Wait("w", (event,), now), {"own": OwnSource()}).look().standings
     assert isinstance(standing.error, ConfigError)
+
+
+@pytest.mark.parametrize(
+    ("source", "how", "says"),
+    [
+        ("Faulty", "raises", "KeyError: 'queue'"),
+        ("Faulty", "says nothing", "expected an answer to each of 1 questions, found 0"),
+        ("never_made", "", "KeyError"),
+    ],
+)
+def test_a_fault_of_a_source_is_an_error_of_its_event_alone(
+    source: str, how: str, says: str
+) -> None:
+    """A watch goes on, and so does a wait for other things."""
+    event = OwnEvent(source=f"{__name__}:{source}", arguments={"how": how})
+    wait = Waiter(Wait("w", (event,), datetime.now(timezone.utc)), {"own": OwnSource()})
+    (standing,) = wait.look().standings
+    assert says in str(standing.error)
+    assert standing.event.since is not None  # type: ignore[attr-defined]

@@ -120,6 +120,16 @@ def test_without_a_window_only_what_comes_from_now_on_counts(desk: Desk) -> None
     assert waiter.look().is_done
 
 
+def test_a_post_counts_though_the_clock_of_its_receiver_is_behind(desk: Desk) -> None:
+    desk.inbox.take("A", {"number": 1})
+    waiter = desk.waiter(HttpEvent(post="A"))
+    assert not waiter.look().is_done
+    desk.clock.set("2026-07-07T07:58")  # another machine
+    desk.inbox.take("A", {"number": 2})
+    assert waiter.look().is_done
+    assert desk.waiter(HttpEvent(post="A")).look().is_done  # also after a restart
+
+
 def test_a_restart_counts_from_where_the_first_wait_began(desk: Desk) -> None:
     assert not desk.waiter(HttpEvent(post="A")).look().is_done
     desk.clock.set("2026-07-07T09:00")

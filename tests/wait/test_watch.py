@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import smtplib
+import ssl
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from email.message import EmailMessage
 from pathlib import Path
@@ -163,6 +165,43 @@ def test_a_mail_has_the_missing_events(desk: Desk, monkeypatch: pytest.MonkeyPat
     assert "evil" in message["Subject"]
     with pytest.raises(ConfigError, match="without a"):
         MailServer.parse("smtp://user:pass@host", "a@b")
+
+
+def test_a_password_goes_out_over_tls_that_was_checked_alone(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+
+    class Session:
+        def __init__(self, host: str, port: int, timeout: float) -> None:
+            assert port == 2525
+
+        def __enter__(self) -> Session:
+            return self
+
+        def __exit__(self, *_: object) -> None: ...
+
+        def starttls(self, *, context: ssl.SSLContext) -> None:
+            assert context.verify_mode is ssl.CERT_REQUIRED
+            assert context.check_hostname
+            said.append("starttls")
+
+        def login(self, user: str, password: str) -> None:
+            password.encode("ascii")  # as smtplib does
+            said.append(f"login {user} {password}")
+
+        def send_message(self, message: EmailMessage) -> None:
+            said.append("message")
+
+    monkeypatch.setattr(smtplib, "SMTP", Session)
+    watch = desk.watch(by_six("A"))
+    desk.clock.set("2026-07-07T06:00")
+    (notice,) = watch.look()
+    server = MailServer.parse("smtp://lake@mail.example.com:2525", "lake@example.com", "secret")
+    send(notice, "mailto:ops@example.com", server, Client())
+    assert said == ["starttls", "login lake secret", "message"]
+    with pytest.raises(NoAnswer, match="UnicodeEncodeError"):
+        send(notice, "mailto:ops@example.com", replace(server, password="ü"), Client())
 
 
 def test_what_cannot_go_out_says_so(desk: Desk) -> None:

@@ -39,9 +39,19 @@ def declared(
         name=name,
         events=tuple(_from(event, begin) for event in events.parse(described)),
         at=moment(at, "at"),
-        need=msgspec.convert(need or {}, Need),
+        need=needed(need or {}),
         deadline=moment(deadline, "deadline") if deadline else None,
     )
+
+
+def needed(described: Mapping[str, Any]) -> Need:
+    """Raises `ConfigError`."""
+    try:
+        return msgspec.convert(described, Need)
+    except msgspec.ValidationError as error:
+        raise ConfigError(
+            f"expected `need` such as Need(at_least=3), ALL or ANY, found another value: {error}"
+        ) from None
 
 
 def decided(progress: Progress, own: str | None, soft_fail: bool) -> Outcome | None:
@@ -103,13 +113,13 @@ def moment(text: str, what: str) -> datetime:
     """Raises `ConfigError`."""
     try:
         found = datetime.fromisoformat(text.replace("Z", "+00:00"))
-    except (ValueError, AttributeError):
+        if found.tzinfo is not None:
+            return found.astimezone(timezone.utc)
+    except (ValueError, AttributeError, OverflowError):
         raise ConfigError(
             f"expected a time such as 2026-03-03T06:00:00+00:00 as `{what}`, found {text!r:.80}"
         ) from None
-    if found.tzinfo is None:
-        raise ConfigError(f"expected a time with a zone as `{what}`, found {text}")
-    return found.astimezone(timezone.utc)
+    raise ConfigError(f"expected a time with a zone as `{what}`, found {text}")
 
 
 def _from(event: Awaited, begin: datetime) -> Awaited:

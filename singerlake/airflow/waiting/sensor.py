@@ -120,7 +120,7 @@ def _require(described: Sequence[Mapping[str, Any]], need: Mapping[str, Any]) ->
     """Refuse what can never be, as far as it is known before templates are rendered."""
     if not described:
         raise ConfigError("expected at least one event to wait for, found none")
-    msgspec.convert(need, Need).of(len(described))
+    outcome.needed(need).of(len(described))
     if "{{" not in json.dumps(described) and "{%" not in json.dumps(described):
         parsing.require_names(parsing.parse(described))
 

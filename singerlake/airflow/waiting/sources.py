@@ -60,13 +60,15 @@ class _Desk:
     def __init__(self, make: Callable[[], Source]) -> None:
         self._make = make
         self._source: Source | None = None
-        self._waiting: list[tuple[Question, asyncio.Future[Answer]]] = []
+        self._waiting: dict[asyncio.Future[Answer], Question] = {}
         self._serving: asyncio.Task[None] | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="singerlake-wait")
 
     def ask(self, question: Question) -> asyncio.Future[Answer]:
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self._waiting.append((question, future))
+        self._waiting[future] = question
+        # Who has waited for long enough is forgotten, also where the source hangs for ever.
+        future.add_done_callback(lambda done: self._waiting.pop(done, None))
         if self._serving is None:
             self._serving = asyncio.create_task(self._serve())
         return future
@@ -75,11 +77,10 @@ class _Desk:
         try:
             while self._waiting:
                 await asyncio.sleep(0)  # for all who ask in this moment
-                taken = [pair for pair in self._waiting if not pair[1].done()]
-                self._waiting = []
-                loop, asked = asyncio.get_running_loop(), [question for question, _ in taken]
+                taken, self._waiting = self._waiting, {}
+                loop, asked = asyncio.get_running_loop(), list(taken.values())
                 answers = await loop.run_in_executor(self._thread, self._look, asked)
-                for (_, future), answer in zip(taken, answers, strict=True):
+                for future, answer in zip(list(taken), answers, strict=True):
                     if not future.done():
                         future.set_result(answer)
         finally:

@@ -19,9 +19,13 @@ class InboxSource:
         self._inbox, self._runtime = inbox, runtime
 
     def anchored(self, event: HttpEvent) -> Awaited:
-        if event.window or event.since:
+        if event.window or event.since or event.after is not None:
             return event
-        return msgspec.structs.replace(event, since=self._runtime.now())
+        try:
+            # The receiver's clock may be behind ours.
+            return msgspec.structs.replace(event, after=self._inbox.last_number())
+        except SingerlakeError:
+            return msgspec.structs.replace(event, since=self._runtime.now())
 
     def look(self, questions: Sequence[Question]) -> list[Answer]:
         return [self._answer(one) for one in questions]
@@ -32,7 +36,8 @@ class InboxSource:
     def _answer(self, question: Question) -> Answer:
         event: HttpEvent = question.event
         try:
-            for post in self._inbox.find(event.post, question.span, since=event.since):
+            after = event.after or 0
+            for post in self._inbox.find(event.post, question.span, after, event.since):
                 if matches(post.body, event.match):
                     return Arrival(
                         time=post.time,
