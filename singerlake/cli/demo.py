@@ -23,6 +23,7 @@ from singerlake.lake import Lake, open_lake
 
 TAP = "tap-shop--sample"
 STREAM = "orders"
+STREAMS = ("customers", "orders", "products")
 
 
 @command()
@@ -99,4 +100,7 @@ def _land(lake: Lake) -> int:
                 landed += len(writer.commit())
             else:
                 writer.write(line)
-        return landed + len(writer.commit())
+        landed += len(writer.commit())
+    # The last STATE came after the last record, and has a bookmark of each stream.
+    writer.end("complete", bookmarks=dict.fromkeys(STREAMS, True))
+    return landed

@@ -22,9 +22,10 @@ def forget(
 ) -> None:
     """Forget files, and remove their bytes.
 
-    Only tells what it would do, unless --apply is given. A tombstone is committed for each record;
-    the record's own line stays, for a lake is never rewritten. Bytes that another record names stay
-    too. What a pin reads is refused (exit code 4): wait until the pin is over, or unpin it.
+    Only reports what it would do, unless --apply is given. A tombstone is committed for each
+    record; the record's own line stays, for a lake is never rewritten. Bytes that another record
+    names stay too. What a pin reads is refused (exit code 4): wait until the pin is over, or unpin
+    it.
 
     \b
     Examples:

@@ -40,7 +40,7 @@ class Span(click.FloatRange):
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Answer in JSON, for scripts.")
 apply_option = click.option(
-    "--apply", "apply", is_flag=True, help="Do it. Without this, only tell what would be done."
+    "--apply", "apply", is_flag=True, help="Do it. Without this, only report what would be done."
 )
 
 

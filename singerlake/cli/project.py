@@ -106,7 +106,7 @@ FORMATS = ("parquet", "csv", "avro", "orc", "json")
 )
 @click.option("--failfast", is_flag=True, hidden=True, help="The same as --max-misfits 0.")
 @click.option("--full", is_flag=True, help="Publish all records anew, in place of what is there.")
-@click.option("--dry-run", is_flag=True, help="Only tell what would be read.")
+@click.option("--dry-run", is_flag=True, help="Only report what would be read.")
 @click.option(
     "--grace",
     type=Span("hours"),

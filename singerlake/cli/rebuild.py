@@ -36,9 +36,9 @@ MEANINGS = {
 def rebuild(root: Root, tap: str | None, stream: str | None, apply: bool, as_json: bool) -> None:
     """Make all metadata again, from the files.
 
-    The manifests, catalogues and lake document at ROOT. Only tells what it would do, unless --apply
-    is given; either way it reads every file. Deletes no Singer file, and keeps what people wrote in
-    the lake document. Safe beside writers at work.
+    The manifests, catalogues and lake document at ROOT. Only reports what it would do, unless
+    --apply is given; either way it reads every file. Deletes no Singer file, and keeps what people
+    wrote in the lake document. Safe beside writers at work.
 
     \b
     Examples:

@@ -54,7 +54,7 @@ class _Tally:
 def show(root: Root, tap: str, stream: str, limit: int, as_json: bool) -> None:
     """Show one stream.
 
-    Its versions, arrivals over time, and newest files. `log` tells all its files, `cat` its
+    Its versions, arrivals over time, and newest files. `log` lists all its files, `cat` its
     records, `diff` what changed between two versions.
 
     \b

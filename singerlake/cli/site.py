@@ -173,7 +173,7 @@ def serve(
 
     To a browser on this machine, until Ctrl+C. A page that is asked for comes at once; if it is
     older than --refresh, the pages are built again meanwhile, and the next look shows them.
-    --check checks once, at the start. --json tells the address in one line, once it answers.
+    --check checks once, at the start. --json prints the address in one line, once it answers.
 
     \b
     Examples:

@@ -75,7 +75,7 @@ def vacuum(
 ) -> None:
     """Merge small files.
 
-    Those of each stream at ROOT, in one commit a stream. Only tells what it would do, unless
+    Those of each stream at ROOT, in one commit a stream. Only reports what it would do, unless
     --apply is given. Every reader sees the same lines in the same order as before, and every
     bookmark keeps its meaning. Replaced files are kept until --purge --apply removes them. Safe
     beside writers and readers.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
@@ -20,9 +20,9 @@ from singerlake.cli.options import Span, command, json_option, time_option
 from singerlake.cli.root import Root, reach_options
 from singerlake.cli.storage_options import options_of
 from singerlake.errors import ConfigError, DamageError, SingerlakeError, StoreError, Unavailable
-from singerlake.lake import FeedOptions, Lake
+from singerlake.lake import FeedOptions, Lake, unknown
 from singerlake.runtime import REAL
-from singerlake.wait.event import HttpEvent
+from singerlake.wait.event import Awaited, HttpEvent, LakeCommit, LakeRun
 from singerlake.wait.need import ALL, ANY, Need
 from singerlake.wait.source.base import Source
 from singerlake.wait.source.lake import LakeSource
@@ -95,7 +95,7 @@ def wait(
         raise click.UsageError("--window and --since both say what counts: give only one of them")
     events = [parse_word(word, window, since) for word in rest]
     events += [HttpEvent(name=name, post=name, window=window, since=since) for name in posts]
-    opened = _opener(Root(str(url), options_of(storage_options, pairs))) if rest else None
+    opened = _opener(Root(str(url), options_of(storage_options, pairs)), events) if rest else None
     wanted = Wait(
         name=f"command {REAL.new_id()[:8]}",
         events=tuple(events),
@@ -122,7 +122,7 @@ def _deadline(timeout: str | None) -> datetime | None:
     return REAL.now() + timedelta(seconds=seconds)
 
 
-def _opener(root: Root) -> Callable[[str], Lake]:
+def _opener(root: Root, events: Iterable[Awaited]) -> Callable[[str], Lake]:
     """Opens the lake of all events. What is no lake is wrong use; a store that is away may come
     back until the deadline."""
     lake: Lake | None = None
@@ -130,7 +130,29 @@ def _opener(root: Root) -> Callable[[str], Lake]:
         lake = root.lake()
     except Unavailable as error:
         complain(_text(error))
+    else:
+        _warn_of_unknown(lake, events)
     return lambda url: root.lake() if lake is None else lake
+
+
+def _warn_of_unknown(lake: Lake, events: Iterable[Awaited]) -> None:
+    """What is not there yet may be awaited, and a slip of the pen has to show."""
+    for event in events:
+        if isinstance(event, (LakeRun, LakeCommit)):
+            streams = event.streams if isinstance(event, LakeRun) else (event.stream,)
+            try:
+                _require(lake, event.tap, streams)
+            except ConfigError as error:
+                complain(f"{error} (it is waited for)", "Warning")
+            except (StoreError, DamageError) as error:
+                complain(_text(error))
+
+
+def _require(lake: Lake, tap: str, streams: Iterable[str]) -> None:
+    """Raises `UnknownTap` and `UnknownStream`."""
+    known = lake.tap(tap).catalogue()
+    for stream in set(streams) - known.keys():
+        raise unknown.unknown_stream(lake.store.url, stream, known, tap)
 
 
 @contextmanager

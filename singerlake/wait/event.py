@@ -186,7 +186,8 @@ def require_names(events: Sequence[Awaited]) -> None:
     twice = sorted({title for title in titles if titles.count(title) > 1})
     if twice:
         raise ConfigError(
-            f"expected each awaited event once, found {twice[0]!r} several times: give them names"
+            f"expected each awaited event once, found {twice[0]!r} several times: leave one out, "
+            "or give them names"
         )
 
 

@@ -24,6 +24,9 @@ def test_it_lands_the_sample_and_looks_around(tmp_path: Path) -> None:
     assert "+  currency" in shown
     assert told("check", root)["clean"]
     assert told("show", root, TAP, "orders")["records"] == 12
+    (landing,) = told("runs", root)["runs"]
+    assert (landing["outcome"], landing["records"]) == ("complete", 20)
+    said("wait", root, f"{TAP}/orders", "--since", "2026-01-01", "--timeout", "5s")
 
 
 def test_what_it_tells_to_type_can_be_typed(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def test_the_help_says_what_changes_something_only_if_asked_to() -> None:
     for name in COMMANDS:
         assert ("--apply " in said(name, "--help")) == (name in ("forget", "rebuild", "vacuum"))
     shown = " ".join(said("--help").split())
-    assert "`rebuild`, `vacuum` and `forget` only tell what they would do, until they" in shown
+    assert "`rebuild`, `vacuum` and `forget` only report what they would do, until they" in shown
 
 
 def test_the_list_of_commands_tells_each_in_a_whole_sentence() -> None:

@@ -79,6 +79,18 @@ def test_any_and_at_least(lake: Path, database: str) -> None:
     assert run(*words, "--at-least", "1", "--any").exit_code == 2
 
 
+def test_a_name_that_is_nearly_right_is_a_warning(lake: Path) -> None:
+    """What is not there yet may be awaited."""
+    words = ("--timeout", "1s", "--every", "0.1", "--json")
+    for word, meant in ((TAP[:-1], TAP), (f"{TAP}/{STREAM[:-1]}", STREAM)):
+        outcome = run("wait", lake, word, *words)
+        assert outcome.exit_code == 1
+        assert f"Did you mean '{meant}'?" in outcome.stderr
+        assert not json.loads(outcome.stdout)["done"]
+    known = run("wait", lake, f"{TAP}/{STREAM}", TAP, *words)
+    assert "Warning" not in known.stderr
+
+
 def test_a_damaged_lake_at_the_deadline(lake: Path) -> None:
     (lake / KEYS.manifest).write_bytes(b"{")
     said("wait", lake, f"{TAP}/{STREAM}@1", "--timeout", "1s", code=3)
