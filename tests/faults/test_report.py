@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -67,3 +69,15 @@ def test_a_control_that_was_not_seen_fails_its_test(
     with pytest.raises(AssertionError, match="not seen: early"):
         line.control(seen=False, what="early")
     assert (line.controls, line.tried) == (1, 2)
+
+
+def test_make_faults_runs_whatever_has_a_whole() -> None:
+    """A share that nobody makes whole is all that is ever run."""
+    root = Path(__file__).parents[2]
+    recipe = (root / "Makefile").read_text().partition("\nfaults:")[2].partition("\n\n")[0]
+    run = [root / word for word in recipe.split() if word.startswith("tests/")]
+    assert root / "tests/faults" in run
+    asks = re.compile(r"tests\.faults\.scale import .*(scaled|WHOLE)|environ.*SINGERLAKE_FAULTS")
+    suites = [path for path in root.glob("tests/**/test_*.py") if asks.search(path.read_text())]
+    left = [path for path in suites if not any(path.is_relative_to(one) for one in run)]
+    assert [str(path.relative_to(root)) for path in left] == []
