@@ -14,7 +14,8 @@ from rich.table import Table
 
 from singerlake.cli.awaited import parse_word, split_root
 from singerlake.cli.console import complain, is_terminal, moment, output, print_json, say, table
-from singerlake.cli.events.database import database_option, open_waits
+from singerlake.cli.events.database import PACKAGES, database_option, open_waits
+from singerlake.cli.extra import extra_module
 from singerlake.cli.name import shown
 from singerlake.cli.options import Span, command, json_option, time_option
 from singerlake.cli.root import Root, reach_options
@@ -26,7 +27,7 @@ from singerlake.wait.event import Awaited, HttpEvent, LakeCommit, LakeRun
 from singerlake.wait.need import ALL, ANY, Need
 from singerlake.wait.source.base import Source
 from singerlake.wait.source.lake import LakeSource
-from singerlake.wait.waiter import Progress, Standing, Wait, Waiter
+from singerlake.wait.waiter import Progress, Standing, Wait, Waiter, given_up
 from singerlake.wait.window import parse, parse_offset
 
 STYLES = {"received": "green", "missed": "red", "waiting": "yellow"}
@@ -42,6 +43,9 @@ STYLES = {"received": "green", "missed": "red", "waiting": "yellow"}
 @click.option("--timeout", metavar="2h", help="Give up after so long; never, by default.")
 @click.option("--any", "is_any", is_flag=True, help="Until one of them is there.")
 @click.option("--at-least", type=int, metavar="N", help="Until so many of them are there.")
+@click.option(
+    "--name", metavar="NAME", help="Have `singerlake events status` show the wait under this name."
+)
 @click.option(
     "--every",
     type=Span("seconds", min_open=True),
@@ -63,6 +67,7 @@ def wait(
     timeout: str | None,
     is_any: bool,
     at_least: int | None,
+    name: str | None,
     every: float,
     database: str | None,
     as_json: bool,
@@ -96,15 +101,19 @@ def wait(
     events = [parse_word(word, window, since) for word in rest]
     events += [HttpEvent(name=name, post=name, window=window, since=since) for name in posts]
     opened = _opener(Root(str(url), options_of(storage_options, pairs)), events) if rest else None
+    now = REAL.now()
+    # Without a window nothing else tells two waits of one name apart.
+    begun = "" if window else f" {now:%Y-%m-%dT%H:%M:%SZ}"
     wanted = Wait(
-        name=f"command {REAL.new_id()[:8]}",
+        name=f"{name or 'command'}{begun}",
         events=tuple(events),
-        at=REAL.now(),
+        at=now,
         need=_need(is_any, at_least),
         deadline=_deadline(timeout),
     )
+    noted = _table_of(wanted, database) if name else None
     with _sources(opened, bool(posts), database, every) as sources:
-        _report(_wait(Waiter(wanted, sources), every, as_json), as_json)
+        _report(_wait(Waiter(wanted, sources), every, as_json, noted), as_json)
 
 
 def _need(is_any: bool, at_least: int | None) -> Need:
@@ -119,7 +128,30 @@ def _deadline(timeout: str | None) -> datetime | None:
     seconds = parse_offset(timeout)
     if seconds <= 0:
         raise ConfigError(f"expected a time-out such as 2h, 30m or 1d, found {timeout!r}")
-    return REAL.now() + timedelta(seconds=seconds)
+    try:
+        return REAL.now() + timedelta(seconds=seconds)
+    except OverflowError:
+        raise ConfigError(f"expected a time-out that a calendar holds, found {timeout!r}") from None
+
+
+def _table_of(wanted: Wait, database: str | None) -> Callable[[Progress], None]:
+    """Writes how the wait stands. The database may be away: then the table is behind."""
+    mirrors = extra_module("wait.status.mirror", "wait", PACKAGES)
+    mirror = mirrors.Mirror(open_waits(database).store(), wanted)
+    is_away = False
+
+    def write(progress: Progress) -> None:
+        nonlocal is_away
+        try:
+            ended = progress.is_done or progress.is_over
+            mirror.show(given_up(progress.standings) if ended else progress.standings)
+            is_away = False
+        except Unavailable as error:
+            if not is_away:
+                complain(_text(error))
+            is_away = True
+
+    return write
 
 
 def _opener(root: Root, events: Iterable[Awaited]) -> Callable[[str], Lake]:
@@ -173,11 +205,15 @@ def _sources(
             one.close()
 
 
-def _wait(waiter: Waiter, every: float, as_json: bool) -> Progress:
+def _wait(
+    waiter: Waiter, every: float, as_json: bool, note: Callable[[Progress], None] | None
+) -> Progress:
     with _shown(as_json) as show:
         while True:
             progress = waiter.look()
             show(progress)
+            if note is not None:
+                note(progress)
             if progress.is_done or progress.is_over:
                 return progress
             left = every

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -72,6 +72,13 @@ class Progress:
     def is_done(self) -> bool:
         """Whether enough events are there."""
         return len(self.received) >= self.needed
+
+
+def given_up(standings: Sequence[Standing]) -> tuple[Standing, ...]:
+    """Once the wait has ended, nobody waits for what has not come."""
+    return tuple(
+        one if one.arrival is not None else replace(one, state="missed") for one in standings
+    )
 
 
 class Waiter:

@@ -16,7 +16,7 @@ from singerlake.wait.arrival import Arrival
 from singerlake.wait.event import to_json
 from singerlake.wait.source.base import Question
 from singerlake.wait.status.store import Status
-from singerlake.wait.waiter import Progress
+from singerlake.wait.waiter import Progress, given_up
 
 NOW = datetime(2026, 3, 3, 6, tzinfo=timezone.utc)
 BY = "2026-03-03T07:00:00+01:00"
@@ -114,7 +114,7 @@ def test_the_error_names_what_is_missing_and_why() -> None:
 def test_what_did_not_come_is_given_up_when_enough_is_there() -> None:
     found = progress(declared(A, B, C, need={"at_least": 2}), "a", "b")
     assert [one.state for one in found.standings] == ["received", "received", "waiting"]
-    ended = outcome.given_up(found.standings)
+    ended = given_up(found.standings)
     assert [one.state for one in ended] == ["received", "received", "missed"]
 
 

@@ -21,6 +21,7 @@ from singerlake.lake import Lake, open_lake
 from singerlake.runtime import Runtime
 from singerlake.wait.inbox import Inbox
 from singerlake.wait.status.database import open_database
+from singerlake.wait.status.mirror import Mirror
 from singerlake.wait.watch import Notice, Watch
 from tests.cli.lake import run, said
 from tests.lake.landing import KEYS, STREAM, TAP
@@ -79,6 +80,37 @@ def test_any_and_at_least(lake: Path, database: str) -> None:
     assert run(*words, "--at-least", "1", "--any").exit_code == 2
 
 
+def test_a_wait_with_a_name_is_in_the_table(lake: Path, database: str) -> None:
+    db = ("--database", database)
+    words = (f"{TAP}/{STREAM}", f"{TAP}/{STREAM}@9", "--window", "D", "--every", "0.1", *db)
+    said("wait", lake, *words, "--timeout", "1s", code=1)
+    assert "nothing is awaited" in said("events", "status", *db)
+    said("wait", lake, *words, "--any", "--name", "morning")
+    rows = json.loads(said("events", "status", "morning", "--json", *db))["events"]
+    assert [(row["name"], row["state"]) for row in rows] == [
+        (f"{TAP}/{STREAM}", "received"),
+        (f"{TAP}/{STREAM}@9", "missed"),
+    ]
+    # Without a window, each wait has rows of its own.
+    for _ in range(2):
+        said("wait", lake, f"{TAP}/{STREAM}@1", "--name", "evening", *db)
+        time.sleep(1)
+    rows = json.loads(said("events", "status", "evening", "--json", *db))["events"]
+    assert [row["state"] for row in rows] == ["received"] * 2
+
+
+def test_a_table_that_is_away_stops_no_wait(
+    lake: Path, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(self: Mirror, standings: object) -> None:
+        raise Unavailable("the database is away")
+
+    monkeypatch.setattr(Mirror, "show", away)
+    outcome = run("wait", lake, f"{TAP}/{STREAM}@1", "--name", "n", "--database", database)
+    assert outcome.exit_code == 0
+    assert "the database is away" in outcome.stderr
+
+
 def test_a_name_that_is_nearly_right_is_a_warning(lake: Path) -> None:
     """What is not there yet may be awaited."""
     words = ("--timeout", "1s", "--every", "0.1", "--json")
@@ -104,6 +136,7 @@ def test_a_damaged_lake_at_the_deadline(lake: Path) -> None:
         ["tap/stream@x"],
         ["tap--x", "--timeout", "soon"],
         ["tap--x", "--timeout", "-1h"],
+        ["tap--x", "--timeout", "9999999d"],
         ["tap--x", "--window", "X"],
         ["tap--x", "--zone", "Europe/Berlin"],
         ["tap--x", "--window", "D", "--zone", "Nowhere"],
@@ -259,6 +292,10 @@ def test_the_receiver_as_a_service(database: str, lake: Path) -> None:
 class LongAgo(Runtime):
     def now(self) -> datetime:
         return super().now() - timedelta(days=91)
+
+
+def test_an_age_that_no_calendar_holds_is_wrong_use(database: str) -> None:
+    said("events", "forget", "--older-than", "9999999d", "--database", database, code=2)
 
 
 def test_old_posts_are_forgotten(database: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timezone
 from hashlib import sha256
 from typing import Any, Literal
@@ -68,13 +67,6 @@ def decided(progress: Progress, own: str | None, soft_fail: bool) -> Outcome | N
 def shown(progress: Progress, own: str | None) -> tuple[Standing, ...]:
     """What the task writes to the table: its own event, or all."""
     return tuple(one for one in progress.standings if own in (None, one.event.title))
-
-
-def given_up(standings: Sequence[Standing]) -> tuple[Standing, ...]:
-    """Once the wait has ended, nobody waits for what has not come."""
-    return tuple(
-        one if one.arrival is not None else replace(one, state="missed") for one in standings
-    )
 
 
 def arrivals(standings: Sequence[Standing]) -> dict[str, Any]:

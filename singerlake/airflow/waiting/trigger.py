@@ -20,7 +20,7 @@ from singerlake.airflow.waiting.sources import shared
 from singerlake.errors import ConfigError, SingerlakeError
 from singerlake.runtime import REAL
 from singerlake.wait.status.mirror import Mirror
-from singerlake.wait.waiter import Progress, Standing, Wait, Waiter
+from singerlake.wait.waiter import Progress, Standing, Wait, Waiter, given_up
 
 INTERVAL = 5.0
 """Seconds between two looks."""
@@ -71,7 +71,7 @@ class EventsTrigger(BaseTrigger):
             progress = await self.look(waiter)
             ended = outcome.decided(progress, self.own, self.soft_fail)
             standings = outcome.shown(progress, self.own)
-            await seen.show(standings if ended is None else outcome.given_up(standings))
+            await seen.show(standings if ended is None else given_up(standings))
             if ended is not None:
                 yield self._event(ended, progress, wait)
                 return

@@ -33,7 +33,10 @@ def forget(older_than: str, database: str | None, as_json: bool) -> None:
     seconds = parse_offset(older_than)
     if seconds <= 0:
         raise ConfigError(f"expected an age such as 90d or 12h, found {older_than!r}")
-    before = REAL.now() - timedelta(seconds=seconds)
+    try:
+        before = REAL.now() - timedelta(seconds=seconds)
+    except OverflowError:
+        raise ConfigError(f"expected an age that a calendar holds, found {older_than!r}") from None
     waits = open_waits(database)
     rows, posts = waits.store().forget(before), waits.inbox().forget(before)
     if as_json:

@@ -33,7 +33,7 @@ def status(
 ) -> None:
     """Show which awaited events have come.
 
-    A row for each event of each window, of all waits, or of WAIT.
+    A row for each event of each window, of all waits, or of those whose names begin with WAIT.
 
     \b
     Examples:
@@ -41,7 +41,8 @@ def status(
       singerlake events status morning --missing
       singerlake events status --json | jq '.events[] | select(.state == "missed")'
     """
-    rows = open_waits(database).store().rows(wait, None if missing else limit)
+    store, most = open_waits(database).store(), None if missing else limit
+    rows = store.rows(limit=most) if wait is None else store.rows_under(wait, most)
     if missing:
         rows = [row for row in rows if row.state != "received"][-limit:]
     if as_json:
