@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
@@ -20,6 +21,9 @@ ALWAYS = Span(
     "",
 )
 """The span of an event without a window."""
+
+_SECRET = re.compile(r"passw|secret|\.pem$|oauthbearer\.config$", re.IGNORECASE)
+"""Settings of librdkafka."""
 
 
 class Awaited(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", omit_defaults=True):
@@ -120,9 +124,11 @@ class HttpEvent(Awaited, frozen=True, kw_only=True, tag="http"):
 class KafkaEvent(Awaited, frozen=True, kw_only=True, tag="kafka"):
     """A message of a topic, whose JSON has at least what `match` has. Its time is the message's.
 
-    `config` is the client's; `bootstrap.servers` at least. Secrets belong into a file that
-    `config_file` names, which is read where the wait runs. `after` has an offset for each
-    partition: messages count from there on.
+    `config` is the client's; `bootstrap.servers` at least. It is kept in the table of waits, so
+    secrets belong into a file that `config_file` names, which is read where the wait runs. `after`
+    has an offset for each partition: messages count from there on.
+
+    Raises `ConfigError`.
     """
 
     topic: str
@@ -131,6 +137,14 @@ class KafkaEvent(Awaited, frozen=True, kw_only=True, tag="kafka"):
     config_file: str = ""
     since: datetime | None = None
     after: Mapping[str, int] | None = None
+
+    def __post_init__(self) -> None:
+        if secrets := [name for name in self.config if _SECRET.search(name)]:
+            raise ConfigError(
+                f"topic {self.topic!r}: expected no secret in `config`, which others can see in "
+                f"the table of waits, found {', '.join(map(repr, secrets))}: put it into a JSON "
+                "file that `config_file` names"
+            )
 
     @property
     def subject(self) -> str:

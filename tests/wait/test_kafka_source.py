@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 
 import pytest
 
 from singerlake.errors import ConfigError, Unavailable
 from singerlake.wait import Arrival, KafkaEvent, Sliding, Wait, Waiter, Window
-from singerlake.wait.event import Awaited
+from singerlake.wait.event import Awaited, parse
 from singerlake.wait.source.base import Question
 from singerlake.wait.source.kafka import KafkaSource
 from tests.kafka import Kafka, kafka
@@ -93,6 +95,25 @@ def test_bad_settings_are_named_and_secrets_are_not() -> None:
     assert isinstance(error, ConfigError)
     assert "sasl.pasword" in str(error)
     assert "s3cret" not in str(error)
+
+
+@pytest.mark.parametrize("name", ["sasl.password", "ssl.key.pem", "sasl.oauthbearer.client.secret"])
+def test_secrets_do_not_come_into_the_table(name: str, broker: Kafka, tmp_path: Path) -> None:
+    described = {"type": "kafka", "topic": "t", "config": {name: "s3cret"}}
+    for make in (
+        lambda: KafkaEvent(topic="t", config={name: "s3cret"}),
+        lambda: parse([described]),
+    ):
+        with pytest.raises(ConfigError, match="config_file") as caught:
+            make()
+        assert name in str(caught.value)
+        assert "s3cret" not in str(caught.value)
+    broker.create("secrets")
+    broker.send("secrets", b"{}")
+    file = tmp_path / "kafka.json"
+    file.write_text(json.dumps({"sasl.password": "s3cret", "bootstrap.servers": broker.bootstrap}))
+    found = KafkaEvent(topic="secrets", config_file=str(file), window=Window("D"))
+    assert waiter(found).look().is_done
 
 
 def test_a_message_of_the_same_millisecond_counts(broker: Kafka) -> None:
