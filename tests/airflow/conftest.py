@@ -72,6 +72,7 @@ def new_ground(home: Path, metadata: str = "", **more: str) -> Iterator[Ground]:
             "SINGERLAKE_ROOT": lake,
             "SINGERLAKE_EVENTS_DATABASE": database,
             "SINK": str(home / "sink.jsonl"),
+            "SINK_DATABASE": str(home / "sink.db"),
             "KAFKA": broker.bootstrap,
             "AIRFLOW_CONN_SMTP_DEFAULT": json.dumps(smtp),
             **more,

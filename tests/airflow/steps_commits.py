@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+import sqlite3
 import time
+from contextlib import closing
 
 from singerlake.format.keys import StreamKeys
 from singerlake.lake.rebuilding import rebuild
@@ -45,10 +47,14 @@ def every_commit_is_read_once_by_a_run_that_succeeds(
         # The next kill has to hit a watcher that works.
         until(lambda so_far=count: _is_read(ground, so_far), f"{count} commits are read")
     assert _read(ground) == list(range(1, count + 1))
+    assert _done(ground) == list(range(1, count + 1))
     assert len(_tries(ground)) >= kills
     # What failed after its effect was tried again with the same commits.
     for numbers in _tries(ground).values():
         assert all(one == numbers[0] for one in numbers)
+    # The control: without `once`, what was tried again would be done again.
+    tried = [number for numbers in _tries(ground).values() for one in numbers for number in one]
+    assert len(tried) > count
 
 
 def a_rebuild_is_named_and_a_run_can_begin_anew(ground: Ground) -> None:
@@ -91,6 +97,12 @@ def _tries(ground: Ground) -> dict[str, list[list[int]]]:
 def _read(ground: Ground) -> list[int]:
     """In order, run by run: of several tries of a run the last counts."""
     return [number for numbers in _tries(ground).values() for number in numbers[-1]]
+
+
+def _done(ground: Ground) -> list[int]:
+    """What the DAG did, in order."""
+    with closing(sqlite3.connect(ground.sink.with_suffix(".db"))) as database:
+        return [number for (number,) in database.execute("select number from done order by rowid")]
 
 
 def _are_over(ground: Ground) -> bool:
