@@ -148,6 +148,33 @@ def test_match_wants_at_least_what_it_has(desk: Desk) -> None:
     assert waiter.look().is_done
 
 
+def test_posts_that_do_not_match_are_read_once(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And those of the last minute again: numbers are given before they are committed."""
+    read: list[int] = []
+    find = Inbox.find
+
+    def counted(*arguments: Any) -> Iterator[Any]:
+        for post in find(*arguments):
+            read.append(post.number)
+            yield post
+
+    monkeypatch.setattr(Inbox, "find", counted)
+    event = HttpEvent(post="A", window=DAY, match={"n": 3})
+    waiter, other = desk.waiter(event), desk.waiter(event)
+    desk.inbox.take("A", {"n": 1})
+    assert not waiter.look().is_done
+    assert not waiter.look().is_done
+    desk.clock.set("2026-07-07T08:02")
+    desk.inbox.take("A", {"n": 2})
+    assert not waiter.look().is_done
+    assert not waiter.look().is_done
+    assert read == [1, 1, 1, 2, 2]
+    desk.clock.set("2026-07-07T08:10")
+    desk.inbox.take("A", {"n": 3})
+    assert waiter.look().is_done
+    assert other.look().is_done  # whoever asks later finds it, too
+
+
 @pytest.mark.parametrize(
     ("need", "came", "done"),
     [
