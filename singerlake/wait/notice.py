@@ -7,6 +7,7 @@ import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from email.message import EmailMessage
+from typing import Literal
 from urllib.parse import unquote, urlsplit
 
 import msgspec
@@ -17,6 +18,9 @@ from singerlake.wait.watch import Notice
 
 MAIL = "mailto:"
 SECONDS = 30.0
+
+Encryption = Literal["none", "starttls", "tls"]
+PORTS: dict[Encryption, int] = {"none": 25, "starttls": 587, "tls": 465}
 
 
 @dataclass(frozen=True)
@@ -29,12 +33,12 @@ class MailServer:
     sender: str = "singerlake@localhost"
     user: str = ""
     password: str = ""
-    starttls: bool = False
+    encryption: Encryption = "none"
 
     @staticmethod
     def parse(url: str, sender: str, password: str = "") -> MailServer:
-        """`smtp://[user@]host[:port]`, or `smtps://` for STARTTLS, as it is with a user. Raises
-        `ConfigError`."""
+        """`smtp://[user@]host[:port]`, with STARTTLS where there is a user, or `smtps://…` for TLS
+        from the first byte. Raises `ConfigError`."""
         try:
             parts = urlsplit(url)
             host, port = parts.hostname or "", parts.port
@@ -45,11 +49,10 @@ class MailServer:
                 "expected a mail server such as smtp://user@mail.example.com:587, without a "
                 "password: $SINGERLAKE_SMTP_PASSWORD holds that"
             )
-        starttls = parts.scheme == "smtps" or bool(parts.username)
-        return MailServer(
-            host, port or (587 if starttls else 25), sender, unquote(parts.username or ""),
-            password, starttls,
-        )  # fmt: skip
+        plain: Encryption = "starttls" if parts.username else "none"
+        encryption: Encryption = "tls" if parts.scheme == "smtps" else plain
+        user = unquote(parts.username or "")
+        return MailServer(host, port or PORTS[encryption], sender, user, password, encryption)
 
 
 def require_address(address: str) -> None:
@@ -94,10 +97,7 @@ def _mail(notice: Notice, to: str, server: MailServer) -> None:
         lines.append(f"- {one.event.title}: {one.event.subject}{error}")
     message.set_content("\n".join(lines))
     try:
-        with smtplib.SMTP(server.host, server.port, timeout=SECONDS) as session:
-            if server.starttls:
-                # Without a context, smtplib takes any certificate.
-                session.starttls(context=ssl.create_default_context())
+        with _session(server) as session:
             if server.user:
                 session.login(server.user, server.password)
             session.send_message(message)
@@ -106,3 +106,18 @@ def _mail(notice: Notice, to: str, server: MailServer) -> None:
             f"the mail server {server.host}:{server.port} did not take a notice "
             f"({type(error).__name__})"
         ) from None
+
+
+def _session(server: MailServer) -> smtplib.SMTP:
+    # Without a context, smtplib takes any certificate.
+    context = ssl.create_default_context()
+    if server.encryption == "tls":
+        return smtplib.SMTP_SSL(server.host, server.port, timeout=SECONDS, context=context)
+    session = smtplib.SMTP(server.host, server.port, timeout=SECONDS)
+    if server.encryption == "starttls":
+        try:
+            session.starttls(context=context)
+        except BaseException:
+            session.close()
+            raise
+    return session

@@ -563,6 +563,14 @@ def test_a_paused_key_waits(engine: Engine) -> None:
     assert values(take(engine)) == [2, 3]
 
 
+@pytest.mark.parametrize("reason", ["", "dead", "dead, and more"])
+def test_a_pause_has_a_reason_that_is_no_dead_letters(engine: Engine, reason: str) -> None:
+    engine.add("k", b"1")
+    with pytest.raises(ConfigError, match="reason"):
+        engine.pause("k", reason)
+    assert engine.look("k").status == "ready"
+
+
 def test_a_dead_letter_ends_no_pause_and_a_pause_no_dead_letter(engine: Engine) -> None:
     for first in ("pause", "dead letter"):
         key = f"{first} first"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import smtplib
+import socket
 import ssl
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
@@ -202,6 +204,42 @@ def test_a_password_goes_out_over_tls_that_was_checked_alone(
     assert said == ["starttls", "login lake secret", "message"]
     with pytest.raises(NoAnswer, match="UnicodeEncodeError"):
         send(notice, "mailto:ops@example.com", replace(server, password="ü"), Client())
+
+
+@pytest.mark.parametrize(
+    ("url", "encryption", "port"),
+    [
+        ("smtp://mail.example.com", "none", 25),
+        ("smtp://lake@mail.example.com", "starttls", 587),
+        ("smtps://mail.example.com", "tls", 465),
+        ("smtps://lake@mail.example.com:2465", "tls", 2465),
+    ],
+)
+def test_smtps_is_tls_from_the_first_byte(url: str, encryption: str, port: int) -> None:
+    server = MailServer.parse(url, "lake@example.com", "secret")
+    assert (server.encryption, server.port) == (encryption, port)
+
+
+def test_a_server_of_smtps_that_speaks_no_tls_gets_no_password(desk: Desk) -> None:
+    watch = desk.watch(by_six("A"))
+    desk.clock.set("2026-07-07T06:00")
+    (notice,) = watch.look()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        heard: list[bytes] = []
+
+        def answer() -> None:
+            with listener.accept()[0] as plain:
+                heard.append(plain.recv(1000))
+                plain.sendall(b"220 plain text\r\n")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        url = f"smtps://lake@127.0.0.1:{listener.getsockname()[1]}"
+        server = MailServer.parse(url, "lake@example.com", "secret")
+        with pytest.raises(NoAnswer, match="SSLError"):
+            send(notice, "mailto:ops@example.com", server, Client())
+        thread.join()
+    assert heard[0].startswith(b"\x16\x03")  # a TLS handshake, before any word of SMTP
 
 
 def test_what_cannot_go_out_says_so(desk: Desk) -> None:

@@ -212,7 +212,8 @@ class Engine(ABC):
 
     @abstractmethod
     def pause(self, key: str, reason: str) -> None:
-        """Hand out no more events of the key; one under way goes on to its end."""
+        """Hand out no more events of the key; one under way goes on to its end. Raises
+        `ConfigError` for an empty reason, and for one that stands for a dead letter."""
 
     @abstractmethod
     def resume(self, key: str) -> bool: ...

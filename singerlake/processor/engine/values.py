@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from singerlake.errors import ConfigError
+
 What = Literal["more", "rest", "end", "fail", "later", "again", "dead"]
 
 HELD_BY_DEAD = "dead"
@@ -21,6 +23,16 @@ def pauses(paused: str) -> tuple[bool, str]:
         return True, ""
     begins = f"{HELD_BY_DEAD}, "
     return paused.startswith(begins), paused.removeprefix(begins)
+
+
+def require_reason(reason: str) -> None:
+    """Raises `ConfigError` for the reason of a pause that would be read as none, or as the hold of
+    a dead letter."""
+    if not reason or pauses(reason)[0]:
+        raise ConfigError(
+            f"expected a reason that is not empty, and is not {HELD_BY_DEAD!r}, which stands for a "
+            f"dead letter; found {reason!r}: say why the key is paused"
+        )
 
 
 def paused_by(is_dead: bool, reason: str) -> str:

@@ -32,6 +32,7 @@ from singerlake.processor.engine.values import (
     Slot,
     Terms,
     Turn,
+    require_reason,
 )
 from singerlake.runtime import REAL, Runtime
 
@@ -234,6 +235,7 @@ class RedisEngine(Engine):
     # Looking after
 
     def pause(self, key: str, reason: str) -> None:
+        require_reason(reason)
         self._manage("pause", key, reason)
 
     def resume(self, key: str) -> bool:

@@ -25,6 +25,7 @@ from singerlake.processor.engine.values import (
     Turn,
     paused_by,
     pauses,
+    require_reason,
 )
 from singerlake.runtime import REAL, Runtime
 
@@ -212,6 +213,7 @@ class SqliteEngine(Looking, Engine):
     # Looking after
 
     def pause(self, key: str, reason: str) -> None:
+        require_reason(reason)
         with self._step(Step) as step:
             row = step.load(key)
             if not row.token:
