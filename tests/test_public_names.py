@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 
 import singerlake
+import singerlake.spark
 from singerlake import errors, lake, store
 
 SINGERLAKE = {
@@ -33,6 +34,23 @@ SINGERLAKE = {
     "check",
     "open_lake",
     "rebuild",
+}
+
+SPARK = {
+    "Conflict",
+    "count",
+    "current",
+    "java_home",
+    "lend",
+    "merge_report",
+    "published_files",
+    "read_current",
+    "read_files",
+    "read_stream",
+    "read_table",
+    "read_tap",
+    "register",
+    "session",
 }
 
 # Each error's nearest ancestor: callers catch by group.
@@ -158,6 +176,11 @@ def public(item: object) -> set[str]:
 def test_what_singerlake_offers() -> None:
     assert set(singerlake.__all__) == SINGERLAKE
     assert all(hasattr(singerlake, name) for name in SINGERLAKE)
+
+
+def test_what_singerlake_spark_offers() -> None:
+    assert set(singerlake.spark.__all__) == SPARK
+    assert all(inspect.getdoc(getattr(singerlake.spark, name)) for name in SPARK)
 
 
 def test_what_its_classes_offer() -> None:

@@ -61,7 +61,7 @@ class BlockParser:
                 return None
             positions = np.arange(position, position + count)
             if mixed:
-                is_row = [bytes(line.type) != ACTIVATE_VERSION for line in lines]
+                is_row = [line.type != "ACTIVATE_VERSION" for line in lines]
                 lines = [line for line, keep in zip(lines, is_row, strict=True) if keep]
                 positions = positions[is_row]
             arrays = self._arrays(self._members, lines, timed)
@@ -100,13 +100,16 @@ class BlockParser:
             record = msgspec.Raw if "_record" in self._metadata else members.struct
             fields: list[Any] = [("record", record)]
             if mixed:
-                fields = [("type", msgspec.Raw, msgspec.Raw()), ("record", record, None)]
+                fields = [("type", str, ""), ("record", record, None)]
             fields += [
                 (name, _ENVELOPE[name][1].annotation, None) for name in self._envelope(timed)
             ]
             if "_files" in self._metadata:
                 fields.append((FIELD, Any, None))
-            made = msgspec.json.Decoder(msgspec.defstruct("Line", fields, gc=False))
+            # Elsewhere a type in other letters, such as \u0041, is refused with its block.
+            kind, name = (None, None) if mixed else ("RECORD", "type")
+            line = msgspec.defstruct("Line", fields, gc=False, tag=kind, tag_field=name)
+            made = msgspec.json.Decoder(line)
             self._decoders[timed, mixed] = made
         return made
 

@@ -39,7 +39,7 @@ def batches(
         facts = FileFacts(
             where=f"{store.url}/{key}",
             constants=_constants(keys, file, key),
-            in_time=_is_in_time(file, wanted),
+            in_time=is_in_time(file, wanted),
             parts=merged.parts if merged else (),
             commits=_commits(merged, wanted) if merged else {},
             ranges=ranges,
@@ -78,6 +78,6 @@ def _commits(merged: Merge, wanted: Wanted) -> dict[str, list[Any]]:
     }
 
 
-def _is_in_time(file: File, wanted: Wanted) -> bool:
+def is_in_time(file: File, wanted: Wanted) -> bool:
     start, end = wanted.start, wanted.end
     return (start is None or file.first >= start) and (end is None or file.last < end)

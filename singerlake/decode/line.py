@@ -64,7 +64,7 @@ class LineParser:
             if is_deep_line(line):
                 raise ValueError(MISFIT)
             envelope = members(line)
-            if envelope.get("type", b"").strip() == ACTIVATE_VERSION:
+            if _is_activation(envelope.get("type", b"")):
                 return None
             record = members(envelope.get("record", b""))
         except (ValueError, RecursionError):
@@ -93,6 +93,12 @@ class LineParser:
             values[about_row(CORRUPT)] = values[about_row("_record")]
             values[about_row("_misfits")] = list(sent.items())
         return values
+
+
+def _is_activation(kind: bytes) -> bool:
+    """Whether a message's type is this one, in whatever letters it was written."""
+    told = normal(kind) if b"\\" in kind else kind.strip()
+    return told == ACTIVATE_VERSION
 
 
 def _as_sent(text: bytes) -> str:

@@ -54,12 +54,17 @@ def read(stream: Snapshot, request: StreamRequest) -> StreamBatches:
     """What the request asks of a stream. Raises `ConfigError` for what the stream does not have."""
     merged = version_union.of_stream(stream, request)
     columns, metadata = columns_of(merged, request), metadata_of(merged, request)
-    selection = request.selection
-    if request.schema_versions != "all":
-        hashes = frozenset(version_union.chosen_hashes(stream, request))
-        selection = replace(selection, schema_hashes=hashes)
+    selection = selected(stream, request)
     wanted = Wanted(columns, metadata, request.max_misfits, selection.start, selection.end)
     return StreamBatches(stream, selection, merged, wanted, arrow_schema(columns, metadata))
+
+
+def selected(stream: Snapshot, request: StreamRequest) -> Selection:
+    """Which files are read, those of the chosen schema versions. Raises `ConfigError`."""
+    if request.schema_versions == "all":
+        return request.selection
+    hashes = frozenset(version_union.chosen_hashes(stream, request))
+    return replace(request.selection, schema_hashes=hashes)
 
 
 def columns_of(merged: MergedSchema, request: StreamRequest) -> tuple[tuple[str, Type], ...]:

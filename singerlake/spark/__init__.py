@@ -8,6 +8,7 @@ orders = read_stream(spark, "s3://bucket/lake", "tap-x--meltano", "orders")
 
 from singerlake.decode.version_union import Conflict
 from singerlake.projection import published_files
+from singerlake.spark.count import count
 from singerlake.spark.file_content import read_files
 from singerlake.spark.lend import lend
 from singerlake.spark.read import merge_report, read_stream, read_table, read_tap
@@ -17,6 +18,7 @@ from singerlake.spark.views import current, read_current
 
 __all__ = [
     "Conflict",
+    "count",
     "current",
     "java_home",
     "lend",

@@ -194,14 +194,17 @@ def merge_report(
 
 def options_of(spark: SparkSession, **values: Any) -> dict[str, str]:
     """Options as the texts that Spark carries; None is left out."""
-    for name, option in _NAMES.items():
-        if name in values:
-            values[option] = values.pop(name)
     values.setdefault("caseSensitive", spark.conf.get("spark.sql.caseSensitive"))
     values.setdefault("minPartitions", _parallelism(spark))
     if isinstance(values.get("storage_options"), Mapping):
         values["storage_options"] = lend(spark, values["storage_options"])
-    return {name: _text(value) for name, value in values.items() if value is not None}
+    return texts_of(**values)
+
+
+def texts_of(**values: Any) -> dict[str, str]:
+    """Options by the source's names, as texts; None is left out."""
+    named = {_NAMES.get(name, name): value for name, value in values.items()}
+    return {name: _text(value) for name, value in named.items() if value is not None}
 
 
 def _parallelism(spark: SparkSession) -> int | None:

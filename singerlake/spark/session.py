@@ -10,6 +10,7 @@ import shutil
 import stat
 import sys
 import tempfile
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,9 @@ DEFAULTS: dict[str, str] = {
     # Spark's own is the first half: views would write storage_options to its event log.
     "spark.sql.redaction.options.regex": "(?i)url|storage_options",
 }
+
+DAEMON = "spark.python.daemon.module"
+"""The setting that names the module of the process that Python workers are forked from."""
 
 _NAMING_A_MASTER = ("PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR", "SPARK_HOME")
 
@@ -58,6 +62,8 @@ def session(app: str = "singerlake", master: str | None = None, **conf: Any) -> 
     if master is not None:
         settings["spark.master"] = master
     prepare_environment(settings.get("spark.master"))
+    if is_ours(settings) and not SparkContext._active_spark_context:
+        settings.setdefault(DAEMON, "singerlake.spark.daemon")
     builder = SparkSession.builder.appName(app)
     for name, value in settings.items():
         builder = builder.config(name, value)
@@ -77,6 +83,17 @@ def prepare_environment(master: str | None = None) -> None:
             os.environ.setdefault(name, sys.executable)
         # A laptop's host name often has an address that it does not answer to.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+
+
+def is_ours(settings: Mapping[str, str]) -> bool:
+    """Whether Python workers have this package: they are on this machine, and run the Python that
+    runs this. Elsewhere than on Linux a process with threads had better not be forked."""
+    return (
+        sys.platform == "linux"
+        and _is_local(settings.get("spark.master") or os.environ.get("MASTER"))
+        and os.environ.get("PYSPARK_PYTHON") == sys.executable
+        and "spark.pyspark.python" not in settings
+    )
 
 
 def _is_local(master: str | None) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,11 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from singerlake.errors import ConfigError
+from singerlake.errors import ConfigError, UnknownStream
 from singerlake.lake.vacuum import vacuum
-from singerlake.spark import read_current, read_stream
+from singerlake.spark import count, read_current, read_stream
 from singerlake.store import open_store
-from tests.lake.landing import KEYS, STREAM, TAP, land
+from tests.lake.landing import EPOCH, KEYS, STREAM, TAP, land
 from tests.lake.merging import OPTIONS, purge_at_once
 from tests.lake.running import Running, land_run
 
@@ -60,6 +61,42 @@ def test_by_run_as_of_and_with_the_columns_of_a_commit(spark: SparkSession, root
     moment = found.where("_sequence = 3").selectExpr("cast(_committed as string) as t").first()
     assert moment is not None
     assert of(as_of=f"{moment['t']}+00:00") == [0, 1, 2, 3]
+
+
+OPTIONS_THAT_SELECT: list[dict[str, Any]] = [
+    {},
+    {"since": 2, "until": 6},
+    {"runs": "last"},
+    {"runs": ["two", "first"]},
+    {"run_id": "two"},
+    {"runs": "last", "run_outcomes": ["failed"]},
+    {"as_of": "first"},
+    {"as_of": 4},
+    {"sequences": [(1, 2), (5, 5)]},
+    {"schema_versions": "latest"},
+    {"start": EPOCH + timedelta(seconds=1), "end": "2026-01-01T00:00:05Z"},
+]
+
+
+def test_a_count_without_spark_is_that_of_a_read(spark: SparkSession, root: Path) -> None:
+    for given in OPTIONS_THAT_SELECT:
+        expected = read_stream(spark, root, TAP, STREAM, **given).count()
+        assert count(root, TAP, STREAM, **given) == expected, given
+    for file in root.glob("raw/**/*.singer.gz"):
+        file.unlink()
+    assert count(root, TAP, STREAM, runs="last") == 3
+    assert count(str(root), TAP, STREAM, run_id="two", storage_options={}) == 3
+
+
+def test_a_count_refuses_what_a_read_refuses(root: Path) -> None:
+    with pytest.raises(UnknownStream):
+        count(root, TAP, "other")
+    with pytest.raises(ConfigError, match="no run 'none'"):
+        count(root, TAP, STREAM, runs=["none"])
+    with pytest.raises(ConfigError, match="the option start"):
+        count(root, TAP, STREAM, start="yesterday")
+    with pytest.raises(ConfigError, match="no schema version"):
+        count(root, TAP, STREAM, schema_versions=["none"])
 
 
 def test_as_options_of_the_source(spark: SparkSession, root: Path) -> None:

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from singerlake.errors import ConfigError
 from singerlake.spark import session
-from singerlake.spark.session import DEFAULTS, java_home, prepare_environment
+from singerlake.spark.session import DEFAULTS, is_ours, java_home, prepare_environment
 
 PROGRAM = """
 from singerlake.spark import session
@@ -193,3 +193,42 @@ def test_a_running_session_keeps_its_settings_in_every_thread(spark: SparkSessio
 def test_the_defaults_are_for_quiet_work_in_utc() -> None:
     assert DEFAULTS["spark.sql.session.timeZone"] == "UTC"
     assert DEFAULTS["spark.ui.enabled"] == "false"
+
+
+LOADED_BEFORE_A_TASK = """
+import sys
+from singerlake.spark import session
+spark = session(master="local[1]", **dict(pair.split("=") for pair in sys.argv[1:]))
+print(spark.sparkContext.parallelize([0], 1).map(lambda _: "singerlake.decode.batch" in
+    __import__("sys").modules).first())
+"""
+
+
+def loaded_before_a_task(*conf: str) -> str:
+    ran = subprocess.run(
+        [sys.executable, "-c", LOADED_BEFORE_A_TASK, *conf],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=280,
+    )
+    return ran.stdout.strip() or ran.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere workers are Spark's own")
+def test_workers_are_forked_with_the_package_loaded() -> None:
+    assert loaded_before_a_task() == "True"
+    assert loaded_before_a_task("spark.python.daemon.module=pyspark.daemon") == "False"
+
+
+def test_workers_are_sparks_own_where_they_may_lack_the_package(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    assert is_ours({"spark.master": "local[2]"})
+    assert not is_ours({"spark.master": "spark://host:7077"})
+    assert not is_ours({"spark.master": "local", "spark.pyspark.python": "/other/python"})
+    monkeypatch.setenv("PYSPARK_PYTHON", "/other/python")
+    assert not is_ours({"spark.master": "local[2]"})

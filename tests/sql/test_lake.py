@@ -15,10 +15,17 @@ import pytest
 
 from singerlake.decode.misfit import Tally
 from singerlake.decode.stream import StreamBatches
-from singerlake.errors import BadQuery, ConfigError, CorruptFile, NotALake, TooManyMisfits
+from singerlake.errors import (
+    BadQuery,
+    ConfigError,
+    CorruptFile,
+    MissingFile,
+    NotALake,
+    TooManyMisfits,
+)
 from singerlake.sql import connect, query
 from singerlake.sql.table import stream_source as sources
-from tests.spark.lakes import STREAM, TAP, land, record_line, schema_line
+from tests.spark.lakes import STREAM, TAP, activate_line, land, record_line, schema_line
 
 PROPERTIES: dict[str, Any] = {
     "id": {"type": "integer"},
@@ -288,3 +295,45 @@ def test_duckdb_is_the_one_that_we_know() -> None:
     """Older ones have no reader of record batches: the extra does not take them."""
     assert tuple(map(int, duckdb.__version__.split(".")[:2])) >= (1, 5)
     assert hasattr(duckdb.DuckDBPyRelation, "to_arrow_reader")
+
+
+COUNTS = [
+    "select count(*) from things",
+    "select count(*) from (select id from things)",
+    "select sum(1) from things",
+    "select count(*) from things a, things b",
+]
+
+
+def test_rows_are_counted_without_a_file(root: Path) -> None:
+    odd = [order(12, id="no number"), activate_line(1), order(13)]
+    land(root, [SCHEMA, *odd])
+    before = [rows(root, text) for text in COUNTS]
+    assert before[0] == [{"count_star()": 14}]
+    assert rows(root, "select count(*) as n from things where id < 5") == [{"n": 5}]
+    some = [{"n": 14, "ids": 13}]
+    assert rows(root, "select count(*) as n, count(id) as ids from things") == some
+    at = query(root, "select count(*) as n from things", as_of=2, max_misfits=0)
+    assert at.table.to_pylist() == [{"n": 12}]
+    for file in root.glob("raw/**/*.singer.gz"):
+        file.unlink()
+    assert [rows(root, text) for text in COUNTS] == before
+    with pytest.raises(MissingFile):
+        rows(root, "select count(id) from things")
+    with pytest.raises(MissingFile):
+        rows(root, "select count(*) from things where id < 5")
+
+
+def test_counts_of_current_rows_and_without_a_manifest(root: Path) -> None:
+    land(root, [SCHEMA, order(1), order(20)])
+    assert rows(root, "select count(*) as n from things", mode="current") == [{"n": 13}]
+    (root / "raw" / TAP / STREAM / "manifest.json").unlink()
+    assert rows(root, "select count(*) as n from things") == [{"n": 14}]
+
+
+def test_a_property_may_be_called_as_the_column_that_holds_nothing(tmp_path: Path) -> None:
+    names = {"_row": {"type": "integer"}, "__ROW": {"type": "integer"}}
+    land(tmp_path, [schema_line(names, keys=()), record_line({"_row": 1, "__ROW": 2})])
+    assert rows(tmp_path, "from things", metadata=False) == [{"_row": 1, "__ROW": 2}]
+    assert rows(tmp_path, "select count(*) as n from things where _row = 1") == [{"n": 1}]
+    assert rows(tmp_path, "select count(*) as n from things") == [{"n": 1}]

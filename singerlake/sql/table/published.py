@@ -17,7 +17,7 @@ from singerlake.projection.file_format import FORMATS
 from singerlake.projection.schema import record_of
 from singerlake.projection.version import require_published
 from singerlake.projection.widening import conformed
-from singerlake.sql.table.dataset import SourceDataset
+from singerlake.sql.table.dataset import relation
 from singerlake.sql.table.scans import Scans
 from singerlake.store import Store
 
@@ -32,7 +32,7 @@ class PublishedTable:
     scans: Scans
 
     def relation(self, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
-        return connection.from_arrow(SourceDataset(self))
+        return relation(connection, self)
 
     @cached_property
     def record(self) -> Type:
@@ -44,6 +44,10 @@ class PublishedTable:
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         return self.scans.guarded(self._batches(columns))
+
+    def counts(self) -> Iterator[int]:
+        """As the version's document tells it."""
+        return (file.records for file in self.version.files)
 
     def _batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         now = _narrowed(self.record, columns)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import pyarrow as pa
 
@@ -13,6 +14,8 @@ from singerlake.decode.stream import StreamBatches
 from singerlake.errors import SingerlakeError
 from singerlake.format.keys import StreamKeys
 from singerlake.sql.misfit import Misfit
+
+T = TypeVar("T")
 
 logger = logging.getLogger("singerlake.sql")
 
@@ -51,10 +54,10 @@ class Scans:
                 found = described(tally.found, dict(rows.wanted.columns))
                 logger.warning("stream %r of %r: %s: %s", keys.stream, keys.tap_id, tally, found)
 
-    def guarded(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The batches; what ends them too early is kept."""
+    def guarded(self, found: Iterator[T]) -> Iterator[T]:
+        """What a scan gives; an error that ends it too early is kept."""
         try:
-            yield from batches
+            yield from found
         except (SingerlakeError, KeyboardInterrupt) as error:
             self.failure = error
             raise

@@ -16,7 +16,7 @@ from singerlake.lake.replication import Current
 from singerlake.sql.misfit import MISFITS
 from singerlake.sql.request import SqlRequest
 from singerlake.sql.table.current import NEEDED, current, require_current
-from singerlake.sql.table.dataset import SourceDataset
+from singerlake.sql.table.dataset import relation
 from singerlake.sql.table.scans import Scans
 from singerlake.sql.table.stream_source import StreamSource, with_columns
 from singerlake.store import Store
@@ -32,7 +32,7 @@ class StreamTable:
     keys: tuple[str, ...] | None = None
 
     def relation(self, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
-        rows = connection.from_arrow(SourceDataset(self.source))
+        rows = relation(connection, self.source)
         if self.keys is None:
             return rows
         return current(rows, self.source.schema.names, self.keys, self.shown)

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from singerlake.decode.arrow_type import arrow_schema
+from singerlake.decode.count import counts
 from singerlake.decode.stream import StreamBatches
 from singerlake.lake.log import Selection
 from singerlake.lake.replication import Current
@@ -43,6 +44,18 @@ class StreamSource:
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         return self.scans.guarded(self._batches(columns))
+
+    def counts(self) -> Iterator[int]:
+        """From the log, where it tells how many rows there are."""
+        return self.scans.guarded(self._counts())
+
+    def _counts(self) -> Iterator[int]:
+        selection, version = self._in_force
+        if version is None:
+            yield from counts(self.rows.snapshot, selection)
+            return
+        for batch in self._batches((VERSION,)):
+            yield batch.num_rows
 
     def _batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         selection, version = self._in_force
