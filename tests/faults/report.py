@@ -45,7 +45,7 @@ SUITES = {
     "Lineage proxy": Expected(2, 2),
     "Load": Expected(2, 1),
     "Outages": Expected(18, 2),
-    "Power cuts": Expected(2, 4),
+    "Power cuts": Expected(4, 8),
     "Processor": Expected(50, 26),
     "Projecting": Expected(4, 2),
     "Rows by an enemy": Expected(8, 3),
