@@ -10,7 +10,7 @@ import contextlib
 import itertools
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 from unittest import mock
 
 from hypothesis import strategies as st
@@ -69,10 +69,13 @@ _names = itertools.count()
 class History(RuleBasedStateMachine):
     """Writers, readers, vacuums, purges, rebuilds, checks and fixes, with and without faults."""
 
+    patched: ClassVar[dict[str, list[str]]] = {}
+    """More modules that get the world's time and identifiers."""
+
     def __init__(self) -> None:
         super().__init__()
         self._world = contextlib.ExitStack()
-        self.world = self._world.enter_context(deterministic())
+        self.world = self._world.enter_context(deterministic(**self.patched))
         self._world.enter_context(mock.patch.object(manifests, "FAN_OUT", 2))
         self.store = Shelf(f"history-{next(_names)}")
         self.lake = open_on(self.store, create=True)
