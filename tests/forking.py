@@ -11,5 +11,11 @@ import benchmarks.load
 
 fork = multiprocessing.get_context("forkserver")
 fork.set_forkserver_preload(
-    [benchmarks.load.__name__, "tests.faults.test_kills", "tests.faults.test_feed_kills", "s3fs"]
+    [
+        benchmarks.load.__name__,
+        "tests.faults.test_kills",
+        "tests.faults.test_feed_kills",
+        "tests.faults.rounds",
+        "s3fs",
+    ]
 )

@@ -33,6 +33,10 @@ MOST_PARTS = 10_000
 GRACE = timedelta(days=7)
 """How long replaced files are kept for readers that began before the merge."""
 
+AHEAD = timedelta(days=1)
+"""How far ahead of the store's clock that of a machine is believed: one that was set wrong must not
+end the grace of readers."""
+
 
 @dataclass(frozen=True)
 class VacuumOptions:
@@ -245,8 +249,9 @@ def _purge_merged(
         # A vacuum that sleeps before its put, thought dead, must not wake up and name them. Nor may
         # a rebuild that has read them: its put requires the manifest of before.
         manifest = commit.touch(store, keys, new_writer_id(), LockTimes()).manifest
-        left_at = min(now, _store_time(store, keys)) - max(grace, abandoned)
-        going = _going(store, found, manifest, now - grace, left_at)
+        store_time = _store_time(store, keys)
+        left_at = min(now, store_time) - max(grace, abandoned)
+        going = _going(store, found, manifest, min(now, store_time + AHEAD) - grace, left_at)
         # A merged file whose document is gone would be an orphan, and its records be there twice.
         steps = going - found.merges.keys(), going & found.merges.keys()
         for step in steps:
@@ -294,7 +299,7 @@ def _only_copies(store: Store, found: StreamInventory, files: Iterable[File]) ->
 
 
 def _store_time(store: Store, keys: StreamKeys) -> datetime:
-    """The store's clock, by the manifest that was put just now: only it dates what is left over."""
+    """The store's clock, by the manifest that was put just now."""
     return max(row.modified for row in store.list(keys.folder))
 
 

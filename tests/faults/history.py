@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 from unittest import mock
 
 from hypothesis import strategies as st
@@ -23,7 +21,6 @@ from singerlake.errors import (
     SingerlakeError,
     StaleBookmark,
     StaleSnapshot,
-    Unavailable,
 )
 from singerlake.format import manifest as manifests
 from singerlake.lake import (
@@ -35,7 +32,6 @@ from singerlake.lake import (
     check,
     inventory,
     log,
-    merge,
     open_on,
     rebuild,
     retired,
@@ -43,9 +39,9 @@ from singerlake.lake import (
 )
 from singerlake.lake.feed import position
 from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
-from singerlake.store import Store, StoreWrapper
 from tests.faults.fault import EVERY, Fault
 from tests.faults.process import STATE, Late, Machine
+from tests.faults.reference import Clocks, Held, Reference, record_at, require_same
 from tests.faults.truth import Shelf, Truth, Violation, visible
 from tests.faults.work import TIMES, Work, fixing, purging, rebuilding, vacuuming, writing
 from tests.faults.world import deterministic, in_order
@@ -57,86 +53,29 @@ from tests.lake.landing import (
     options,
     record_line,
     schema_line,
-    time_of,
 )
 
 NOW = timedelta(0)
-MOST = timedelta(days=60)
-"""How far the clocks are set."""
-
 SIZES = st.sampled_from([500, 700, 1_000, 100_000])
 FAULTS = st.sampled_from(EVERY)
 REQUESTS = st.integers(1, 25)
 LEFTOVERS = {"orphan-file", "orphan-segment", "orphan-merge", "stale-lock"}
 
+MOST_AT_ONCE = 3
+
 _names = itertools.count()
-
-
-STEPS = st.lists(
-    st.sampled_from(["commit", "vacuum", "purge", "half a purge", "give up"]),
-    min_size=3,
-    max_size=8,
-)
-
-
-class DyingPurge(StoreWrapper):
-    """Ends after some deletes."""
-
-    def __init__(self, inner: Store, deletes: int) -> None:
-        super().__init__(inner)
-        self._left = deletes
-
-    def delete(self, key: str) -> None:
-        if not self._left:
-            raise Unavailable("died")
-        self._left -= 1
-        super().delete(key)
-
-
-def record_at(number: int, moment: int) -> bytes:
-    """A record with the time of another."""
-    own, other = (f"{time_of(each):%Y-%m-%dT%H:%M:%S}".encode() for each in (number, moment))
-    return record_line(number).replace(own, other)
-
-
-@dataclass
-class Held:
-    """A snapshot, and what it must give; `safe` until something was removed."""
-
-    snapshot: Snapshot
-    numbers: list[int]
-    safe: bool = True
-
-
-@dataclass
-class Reference:
-    """What the lake must hold."""
-
-    commits: list[list[int]] = field(default_factory=list)
-    sent: set[int] = field(default_factory=set)
-    """Sent and not acknowledged: these may come to be visible, once."""
-
-    @property
-    def numbers(self) -> list[int]:
-        return [number for commit in self.commits for number in commit]
-
-
-def require_same(there: list[int], wanted: list[int]) -> None:
-    if lost := Counter(wanted) - Counter(there):
-        raise Violation(f"LOST {sorted(lost)}")
-    if more := Counter(there) - Counter(wanted):
-        raise Violation(f"TWICE {sorted(more)}")
-    if there != wanted:
-        raise Violation(f"ORDER {there}, expected {wanted}")
 
 
 class History(RuleBasedStateMachine):
     """Writers, readers, vacuums, purges, rebuilds, checks and fixes, with and without faults."""
 
+    patched: ClassVar[dict[str, list[str]]] = {}
+    """More modules that get the world's time and identifiers."""
+
     def __init__(self) -> None:
         super().__init__()
         self._world = contextlib.ExitStack()
-        self.world = self._world.enter_context(deterministic())
+        self.world = self._world.enter_context(deterministic(**self.patched))
         self._world.enter_context(mock.patch.object(manifests, "FAN_OUT", 2))
         self.store = Shelf(f"history-{next(_names)}")
         self.lake = open_on(self.store, create=True)
@@ -146,7 +85,7 @@ class History(RuleBasedStateMachine):
         self.bookmarks: list[tuple[Bookmark, int]] = []
         self.late: list[Late] = []
         self.log_id = ""
-        self.next = 0
+        self.next = self.lives = 0
         self.counted: dict[str, int] = {"faults": 0, "adopted": 0}
         self._commit(self._new(1), self._writer())
 
@@ -230,9 +169,13 @@ class History(RuleBasedStateMachine):
         self._strike(work, fault, at)
         self._removed()
 
+    def _machine(self) -> Machine:
+        self.lives += MOST_AT_ONCE
+        return Machine(self.world, self.store, lives=self.lives - MOST_AT_ONCE)
+
     def _strike(self, work: Work, fault: Fault, at: int) -> None:
         """Run a process with one fault; then see what came of it, which must be all or nothing."""
-        machine, truth = Machine(self.world, self.store), Truth()
+        machine, truth = self._machine(), Truth()
         process = machine.start("struck", work(truth))
         while ready := machine.ready():
             point = ready[0].point
@@ -285,7 +228,10 @@ class History(RuleBasedStateMachine):
     @rule()
     def take_a_snapshot(self) -> None:
         snapshot = self._stream().snapshot()
-        self.held.append(Held(snapshot, list(self.reference.numbers)))
+        self.held.append(Held(snapshot, list(self.reference.numbers), self._clocks()))
+
+    def _clocks(self) -> Clocks:
+        return self.world.shift, self.store.shift
 
     @precondition(lambda self: self.held)
     @rule(which=st.integers(0, 9))
@@ -293,8 +239,9 @@ class History(RuleBasedStateMachine):
         held = self.held[which % len(self.held)]
         try:
             require_same([record["id"] for record in held.snapshot.records()], held.numbers)
-        except (DamageError, StaleSnapshot):
-            assert not held.safe
+        except (DamageError, StaleSnapshot) as error:
+            if held.safe:
+                raise Violation(f"UNREADABLE a snapshot in its grace: {error}") from error
 
     @rule()
     def bookmark(self) -> None:
@@ -363,79 +310,6 @@ class History(RuleBasedStateMachine):
             for line in block.splitlines()
             if b'"RECORD"' in line
         ]
-
-    @precondition(lambda self: not self.late)
-    @rule(steps=st.just([]) | STEPS, moved=st.booleans())
-    def lose_the_manifest_and_rebuild(self, steps: list[str], moved: bool) -> None:
-        """The order is made from the files: all is there, once, under new numbers."""
-        if not self.writers:
-            self._take(steps)
-        if moved:
-            self.store.move()
-        wanted = sorted([*self.reference.numbers, *self._orphans()])
-        self.store.delete(KEYS.manifest)
-        rebuild(self.store)
-        require_same(sorted(visible(self.store)), wanted)
-        bookmarks = list(self.bookmarks)
-        self._begin_anew()
-        self.bookmarks = bookmarks  # of another log: refused
-
-    @precondition(lambda self: not self.late)
-    @rule()
-    def move_the_lake(self) -> None:
-        """All that lies there is copied, and gets other times."""
-        self.store.move()
-
-    @rule(days=st.sampled_from([-30, -1, 1, 30]))
-    def set_the_clocks(self, days: int) -> None:
-        self.world.shift = max(min(self.world.shift + timedelta(days=days), MOST), -MOST)
-
-    @precondition(lambda self: not self.late and not self.writers)
-    @rule(steps=STEPS, fix_first=st.booleans())
-    def put_an_older_manifest_back_and_rebuild(self, steps: list[str], fix_first: bool) -> None:
-        """Whatever was committed, merged and purged since: all is there, once."""
-        older = self.store.read(KEYS.manifest).data
-        self._take(steps)
-        wanted = sorted([*self.reference.numbers, *self._orphans()])
-        self.store.delete(KEYS.manifest)
-        self.store.create(KEYS.manifest, older)
-        if fix_first:
-            check(self.store, fix=True, times=TIMES)
-        rebuild(self.store)
-        require_same(sorted(visible(self.store)), wanted)
-        self._begin_anew()
-
-    def _take(self, steps: list[str]) -> None:
-        """Some work in a row, by which lakes came to harm."""
-        for step in steps:
-            if step == "commit":
-                self._commit_at_one_time()
-            elif step == "give up":
-                self._give_up()
-            elif step == "vacuum":
-                self.vacuum(100_000)
-            else:
-                dying = DyingPurge(self.store, 2 if step == "half a purge" else 1_000)
-                with contextlib.suppress(Unavailable):
-                    purge(dying, KEYS, NOW)
-        self._removed()
-
-    def _commit_at_one_time(self) -> None:
-        writer = self._writer()
-        writer.write(schema_line())
-        numbers = self._new(1)
-        writer.write(record_at(numbers[0], 0))
-        writer.commit()
-        writer.close()
-        self._acknowledge(numbers)
-
-    def _give_up(self) -> None:
-        """A vacuum that ends before its commit, of the newest files."""
-        *_, first, second = [None, None, *log.files(self.store, KEYS, self._manifest())]
-        if not first or not second or first.schema_hash != second.schema_hash:
-            return
-        if first.sequence + 1 == second.lowest_sequence:  # no gap between, or no vacuum takes them
-            merge.merge_files(self.store, KEYS, [first, second], 1, f"writer-{self.next}")
 
     def _begin_anew(self) -> None:
         """Take over what is there: nothing that was known of numbers counts any more."""

@@ -78,6 +78,9 @@ class Machine:
     ticks: int = 0
     """How often locks may be refreshed, in all."""
 
+    lives: int = 0
+    """How many processes other machines have had before: no two take the same identifiers."""
+
     processes: list[Process] = field(default_factory=list)
     late: list[Late] = field(default_factory=list)
     hub: greenlet = field(default_factory=getcurrent)
@@ -142,7 +145,7 @@ class Process:
 
     def __init__(self, machine: Machine, name: str, body: Body) -> None:
         self.machine, self.name = machine, name
-        self.life = Life(number=len(machine.processes) + 1)
+        self.life = Life(number=machine.lives + len(machine.processes) + 1)
         self.store: Store = _Stopping(self)
         self.dead = self.over = False
         self.error: BaseException | None = None

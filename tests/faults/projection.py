@@ -34,14 +34,14 @@ SPARK = {
 """For `deterministic`."""
 
 
-def project(store: Store) -> int:
+def project(store: Store, full: bool = False) -> int:
     """As `singerlake.spark.project.project`, with one staged file for each raw file.
 
     Returns the sequence up to which the stream is published.
     """
     source = Lake(store).stream(TAP, STREAM)
     head = read_published_head(store, OUT)
-    plan = planned(source.snapshot(), head, SETTINGS, full=False)
+    plan = planned(source.snapshot(), head, SETTINGS, full=full)
     if plan.is_needed:
         run_id = documents.new_run_id(clock.now())
         files = []

@@ -14,13 +14,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests import packages
-from tests.faults.power_cut import Name, Promise, Step, Sync, Trace, Truncate, Write
+from tests.faults.power_cut import (
+    Folder,
+    Name,
+    Promise,
+    Step,
+    Sync,
+    Trace,
+    Truncate,
+    Write,
+)
 from tests.faults.scale import unable
 
 STRACE = ("strace", "-f", "-y", "-xx", "-s", "50000000")
 CALLS = (
     "chdir,openat,open,creat,write,pwrite64,writev,pwritev,lseek,ftruncate,truncate,fallocate,rename,"
-    "renameat,renameat2,unlink,unlinkat,mkdir,mkdirat,link,linkat,fsync,fdatasync,sync,syncfs,"
+    "renameat,renameat2,unlink,unlinkat,mkdir,mkdirat,rmdir,link,linkat,fsync,fdatasync,sync,syncfs,"
     "sync_file_range,copy_file_range,sendfile,io_uring_setup"
 )
 UNKNOWN = ("writev", "pwritev", "fallocate", "copy_file_range", "sendfile", "io_uring_setup")
@@ -33,19 +42,22 @@ def recorded(
     """Run a program to its end. `folder` has to be empty, and its path real."""
     if shutil.which("strace") is None:
         unable("strace is not installed: power cuts cannot be tried")
-    log = folder.parent / f"{folder.name}.strace"
-    ended = subprocess.run(
-        [*STRACE, "-e", f"trace={CALLS}", "-o", str(log), "--", *command],
-        env=None if environment is None else {**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    log, printed = (folder.parent / f"{folder.name}.{what}" for what in ("strace", "printed"))
+    with printed.open("w") as output:
+        ended = subprocess.run(
+            [*STRACE, "-e", f"trace={CALLS}", "-o", str(log), "--", *command],
+            env=None if environment is None else {**os.environ, **environment},
+            stdout=output,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
     if "ptrace" in ended.stderr and ended.returncode:
         unable(f"strace may not look at processes here: {ended.stderr[-300:]}")
     assert ended.returncode == 0, ended.stderr[-2000:]
-    trace = Trace(folder, list(_Parser(folder).steps(_calls(log.read_text()))))
+    trace = Trace(folder, list(_Parser(folder, printed).steps(_calls(log.read_text()))))
     log.unlink()
+    printed.unlink()
     return trace
 
 
@@ -81,8 +93,10 @@ _FILE = re.compile(r"^(\d+)<([^>]*)>")
 
 
 class _Parser:
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, printed: Path) -> None:
         self._folder = str(folder)
+        self._output = str(printed)
+        """What other processes print, to pipes of their own, is no promise."""
         self._names: dict[str, int] = {}
         self._sizes: dict[int, int] = {}
         self._positions: dict[tuple[str, int], int] = {}
@@ -115,6 +129,10 @@ class _Parser:
                 self._positions[place] = int(call.answer.split()[0])
         elif name in ("ftruncate", "truncate"):
             yield from self._truncated(call)
+        elif name.startswith(("mkdir", "rmdir")) or "AT_REMOVEDIR" in call.arguments:
+            (path,) = self._places(call)
+            if path:
+                yield Folder(path, removed=not name.startswith("mkdir"))
         elif name.startswith(("rename", "unlink", "link")):
             yield from self._named(call)
         elif name in ("fsync", "fdatasync"):
@@ -160,7 +178,7 @@ class _Parser:
         data = b"" if found is None else bytes.fromhex(found[1].replace("\\x", ""))
         place = self._place(call.arguments)
         if place is None:
-            if call.arguments.startswith("1<"):
+            if self._paths(call.arguments) == self._output:
                 yield from self._promised(data)
             return
         file = self._names.get(place[0])
@@ -189,12 +207,16 @@ class _Parser:
             self._sizes[self._names[place[0]]] = size
             yield Truncate(self._names[place[0]], size)
 
-    def _named(self, call: _Call) -> Iterator[Step]:
+    def _places(self, call: _Call) -> list[str | None]:
         paths = []
         folders = [_decoded(one) for one in re.findall(r"AT_FDCWD<([^>]*)>", call.arguments)]
         for number, path in enumerate(_texts(call.arguments)):
             base = folders[min(number, len(folders) - 1)] if folders else self._folder_of_process
             paths.append(self._relative(os.path.normpath(Path(base) / path)))
+        return paths
+
+    def _named(self, call: _Call) -> Iterator[Step]:
+        paths = self._places(call)
         if call.name.startswith("unlink"):
             if paths[0] is not None and paths[0] in self._names:
                 yield Name(self._names.pop(paths[0]), source=paths[0])

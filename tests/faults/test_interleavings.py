@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from singerlake.format import manifest as manifests
-from singerlake.lake import check
+from singerlake.lake import check, merge
 from singerlake.lake.vacuum import vacuum
 from tests.faults import variant
 from tests.faults.exploration import Explored, Scenario, explore
@@ -32,9 +32,10 @@ from tests.faults.work import (
     vacuuming,
 )
 from tests.faults.world import deterministic
-from tests.lake.landing import KEYS, codes, land_each
+from tests.lake.landing import KEYS, codes, files_in, land_each, put_orphan
 
 SUITE = "Interleavings"
+NOW = timedelta(0)
 LEFTOVERS = {"orphan-file", "orphan-segment", "orphan-merge", "stale-lock"}
 
 
@@ -57,6 +58,17 @@ def merged_files(store: Shelf, truth: Truth) -> None:
     """A purge has something to remove, and a vacuum something to merge."""
     files(5)(store, truth)
     vacuum(store, KEYS, replace(ALL, target_bytes=900))
+
+
+def much_to_purge(store: Shelf, truth: Truth) -> None:
+    """Replaced files, a merge that was given up, and a file that no manifest names."""
+    files(3)(store, truth)
+    vacuum(store, KEYS, ALL)
+    land_each(store, [3, 4])
+    merge.merge_files(store, KEYS, files_in(store)[-2:], 1, "given up")
+    put_orphan(store, 5)
+    truth.send([3, 4, 5])
+    truth.acknowledge([3, 4])
 
 
 def an_orphan_segment(store: Shelf, truth: Truth) -> None:
@@ -152,6 +164,32 @@ CASES = {
     "a reader and a vacuum": case(files(3), share=None, r=reading(), v=vacuuming()),
     "a reader, a vacuum and a purge": case(
         merged_files, whole=3, r=reading(purged=True), v=vacuuming(), p=purging()
+    ),
+    "a purge and a rebuild": case(much_to_purge, whole=4, p=purging(), r=rebuilding()),
+    "a purge of all that is left, and a rebuild": case(
+        much_to_purge, whole=4, p=purging(NOW), r=rebuilding()
+    ),
+    "a purge and a rebuild, a death": case(
+        much_to_purge, deaths=1, share=0, whole=1, p=purging(NOW), r=rebuilding()
+    ),
+    "a purge and a fix": case(much_to_purge, whole=4, p=purging(NOW), f=fixing()),
+    "two vacuums and a rebuild": case(
+        files(3), whole=2, u=vacuuming(), v=vacuuming(), r=rebuilding()
+    ),
+    "a writer, a purge and a vacuum": case(
+        merged_files, whole=2, a=landing([9]), p=purging(), v=vacuuming()
+    ),
+    "two vacuums and a rebuild, a death": case(
+        files(3), deaths=1, large=True, whole=0, u=vacuuming(), v=vacuuming(), r=rebuilding()
+    ),
+    "a writer, a purge and a vacuum, a fault": case(
+        merged_files,
+        faults=1,
+        large=True,
+        whole=0,
+        a=landing([9]),
+        p=purging(),
+        v=vacuuming(),
     ),
     "a writer that seals, and a fix": case(
         an_orphan_segment, fan_out=1, whole=3, a=landing([3]), f=fixing()
@@ -257,7 +295,10 @@ CONTROLS = {
         dying_vacuums, "TWICE", variant.a_vacuum_that_requires_nothing
     ),
     "a purge that takes a merge under way": Control(
-        case(files(3), v=vacuuming(), p=purging(abandoned=timedelta(0))), "TORN"
+        case(files(3), v=vacuuming(), p=purging(NOW)), "TORN"
+    ),
+    "a rebuild that does not look again": Control(
+        case(much_to_purge, p=purging(NOW), r=rebuilding()), "TORN", variant.looking_once
     ),
     "a fix that lists segments too late": Control(
         case(an_orphan_segment, fan_out=1, a=landing([3]), f=fixing()),

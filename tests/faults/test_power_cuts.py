@@ -1,38 +1,78 @@
-"""Power cuts: from every state that a disk may have after one, no acknowledged event is lost."""
+"""Power cuts: from every state that a disk may have after one, nothing acknowledged is lost."""
 
 from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from singerlake.lineage.buffer import Buffer
-from tests.faults import lineage_work, processor_work
+from tests.faults import lake_work, lineage_work, processor_work
 from tests.faults.lineage_work import DESTINATION, event
-from tests.faults.power_cut import Keep, Name, Promise, Sync, Trace, Write
+from tests.faults.power_cut import (
+    Content,
+    Folder,
+    Keep,
+    Name,
+    Promise,
+    Sync,
+    Trace,
+    Write,
+    write,
+)
 from tests.faults.result import Line
-from tests.faults.scale import scaled
+from tests.faults.scale import WHOLE, scaled
 from tests.faults.strace import recorded
 
 MODULE = "tests/faults/test_power_cuts.py"
 KEEPS: tuple[Keep, ...] = ("nothing", "everything", "names", "data", "some")
+EVERY = 10_000
 pytestmark = pytest.mark.usefixtures("quiet")
 
 
 @dataclass(frozen=True)
 class Subject:
     """Who makes promises. `broken` says which of them an image breaks; `deletes`: its life has to
-    delete files, or it tries too little."""
+    delete files, or it tries too little.
+
+    Where `sets` is not 0, every set of what was not synced is tried, up to so many at a moment, in
+    any order of names. Nobody looks at what is in the folder `hidden`.
+    """
 
     name: str
     program: ModuleType
     broken: Callable[[Sequence[str], Path], list[str]]
     deletes: bool
+    sets: int = 0
+    hidden: str = ""
+    share: int = 10
+    whole: int = 100
+    """Moments of each kind."""
+
+    variant: str = ""
+
+    def contents(self, trace: Trace, moment: int, seeds: int) -> Iterator[tuple[str, Content]]:
+        keeps: list[Keep] = [*KEEPS, "any"] if self.sets else [*KEEPS]
+        for keep in keeps:
+            for seed in range(seeds if keep in ("some", "any") else 1):
+                yield f"{keep} {seed}", trace.content(moment, keep, seed)
+        if self.sets:
+            for number, content in enumerate(trace.every_content(moment, self.sets, self.hidden)):
+                yield f"set {number}", content
+
+    def identity(self, said: Sequence[str], content: Content) -> int:
+        """Of an image: what is promised, and what is looked at."""
+        seen = {name: data for name, data in content.items() if not _is_hidden(name, self.hidden)}
+        return hash((len(said), frozenset(seen.items())))
+
+
+def _is_hidden(name: str, folder: str) -> bool:
+    return bool(folder) and name.startswith(f"{folder}/")
 
 
 def work(folder: Path, program: ModuleType = lineage_work, variant: str = "") -> Trace:
@@ -81,30 +121,51 @@ BUFFER = Subject("the buffer of the lineage proxy", lineage_work, broken_promise
 ENGINE = Subject(
     "the embedded engine of the processor", processor_work, processor_work.broken_promises, False
 )
+LAKE = Subject(
+    "a lake in a local folder",
+    lake_work,
+    lake_work.broken_promises,
+    True,
+    sets=64,
+    hidden=lake_work.HIDDEN,
+    share=4,
+    whole=EVERY,
+)
+LINKLESS = replace(LAKE, name="a lake in a folder without hard links", variant="linkless")
+SUBJECTS = [BUFFER, ENGINE, LAKE, *([LINKLESS] if WHOLE else [])]
 
 
 def examined(
-    subject: Subject, trace: Trace, folder: Path, count: int, seeds: int
+    subject: Subject, trace: Trace, folder: Path, count: int, seeds: int, patient: bool = True
 ) -> tuple[int, list[str]]:
-    images, problems = 0, []
+    """Every image once: many moments leave the same. The impatient ask for one broken image."""
+    seen: set[int] = set()
+    problems = []
     for moment in moments(trace, count):
-        for keep in KEEPS:
-            for seed in range(seeds if keep == "some" else 1):
-                trace.image(folder, moment, keep, seed)
-                images += 1
-                found = subject.broken(trace.promises(moment), folder)
-                problems += [f"after {moment} steps, {keep} {seed}: {one}" for one in found]
-    return images, problems
+        said = trace.promises(moment)
+        for name, content in subject.contents(trace, moment, seeds):
+            identity = subject.identity(said, content)
+            if identity not in seen:
+                seen.add(identity)
+                write(content, folder)
+                found = subject.broken(said, folder)
+                problems += [f"after {moment} steps, {name}: {one}" for one in found]
+                if problems and not patient:
+                    return len(seen), problems
+    return len(seen), problems
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("subject", [BUFFER, ENGINE], ids=["buffer", "engine"])
-def test_no_acknowledged_event_is_lost_by_a_power_cut(subject: Subject, tmp_path: Path) -> None:
+@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
+def test_nothing_acknowledged_is_lost_by_a_power_cut(subject: Subject, tmp_path: Path) -> None:
     line = Line("Power cuts", subject.name, MODULE)
-    trace = work(tmp_path, subject.program)
-    deleted = any(isinstance(step, Name) and not step.target for step in trace.steps)
-    assert deleted or not subject.deletes
-    images, problems = examined(subject, trace, tmp_path / "image", *scaled((10, 1), (100, 3)))
+    trace = work(tmp_path, subject.program, subject.variant)
+    names = [step for step in trace.steps if isinstance(step, Name)]
+    assert any(not name.target for name in names) or not subject.deletes
+    assert any("/_segments/" in name.target for name in names) or subject.program is not lake_work
+    images, problems = examined(
+        subject, trace, tmp_path / "image", scaled(subject.share, subject.whole), scaled(1, 3)
+    )
     line.runs = line.faults = images
     line.violations = len(problems)
     line.bounds = f"{len(trace.steps)} steps"
@@ -112,11 +173,14 @@ def test_no_acknowledged_event_is_lost_by_a_power_cut(subject: Subject, tmp_path
     assert problems == []
 
 
+LAKE_VARIANTS = ("nameless", "rootless", "early")
 BROKEN = [
     pytest.param(BUFFER, "unsynced", id="buffer-unsynced"),
     pytest.param(BUFFER, "forgetful", id="buffer-forgetful"),
     pytest.param(ENGINE, "unsynced", id="engine-unsynced"),
     pytest.param(ENGINE, "normal", id="engine-normal"),  # as documented: the last events may go
+    pytest.param(LAKE, "unsynced", id="lake-unsynced"),
+    *(pytest.param(LAKE, name, id=f"lake-{name}") for name in LAKE_VARIANTS if WHOLE),
 ]
 
 
@@ -124,7 +188,8 @@ BROKEN = [
 @pytest.mark.parametrize(("subject", "variant"), BROKEN)
 def test_what_does_not_sync_is_seen(subject: Subject, variant: str, tmp_path: Path) -> None:
     trace = work(tmp_path, subject.program, variant)
-    _, problems = examined(subject, trace, tmp_path / "image", *scaled((4, 1), (100, 1)))
+    count = scaled(4, 100)
+    _, problems = examined(subject, trace, tmp_path / "image", count, 1, patient=False)
     line = Line("Power cuts", f"control: {subject.name}, {variant}", MODULE)
     line.control(bool(problems), variant)
 
@@ -173,5 +238,35 @@ def test_what_is_not_synced_may_be_gone_torn_or_without_its_name(tmp_path: Path)
     some = {tuple(held("some", seed).items()) for seed in range(60)}
     assert any(b"y" * 512 in dict(one).get("b", b"") for one in some)
     assert any("a" in dict(one) for one in some)
-    trace.steps.insert(4, Sync(None, "", 4))
+    trace = Trace(tmp_path, [*steps[:4], Sync(None, "", 4), *steps[4:]])
     assert held("nothing", moment=5) == {"b": b"x" * 2048}
+
+
+def test_a_folder_that_is_not_synced_takes_all_that_is_in_it_along(tmp_path: Path) -> None:
+    steps = [
+        Folder("a"),
+        Name(1, target="a/b"),
+        Write(1, 0, b"x"),
+        Sync(1, "", 3),
+        Sync(None, "a", 3),
+    ]
+    assert Trace(tmp_path, steps).content(5, "nothing") == {}
+    assert Trace(tmp_path, [*steps, Sync(None, "", 5)]).content(6, "nothing") == {"a/b": b"x"}
+    away = [
+        *steps,
+        Sync(None, "", 5),
+        Name(1, source="a/b"),
+        Folder("a", removed=True),
+        Folder("a"),
+    ]
+    assert Trace(tmp_path, away).content(9, "nothing") == {"a/b": b"x"}
+    assert Trace(tmp_path, away).content(9, "everything") == {}
+
+
+def test_every_set_of_what_was_not_synced_is_an_image(tmp_path: Path) -> None:
+    steps = [Name(1, target="a"), Name(2, target="b"), Name(3, target="own/c"), Write(1, 0, b"x")]
+    trace = Trace(tmp_path, steps)
+    made = {frozenset(content.items()) for content in trace.every_content(4, 100, "own")}
+    a, full, b = ("a", b""), ("a", b"x"), ("b", b"")
+    assert made == {frozenset(some) for some in ([], [a], [full], [b], [a, b], [full, b])}
+    assert len(list(trace.every_content(4, 3, "own"))) == 3

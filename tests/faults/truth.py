@@ -31,6 +31,8 @@ class Shelf(MemoryStore):
     """
 
     _puts = itertools.count()
+    shift = timedelta(0)
+    """How far somebody has set its clock, not those of the machines."""
 
     def versions(self) -> dict[str, str]:
         return {key: stored.version for key, (stored, _) in self._objects.items()}
@@ -52,7 +54,7 @@ class Shelf(MemoryStore):
 
     def _put(self, key: str, data: bytes) -> str:
         version = super()._put(key, data)
-        moment = START - timedelta(hours=1) + timedelta(microseconds=next(self._puts))
+        moment = START + self.shift - timedelta(hours=1) + timedelta(microseconds=next(self._puts))
         self._objects[key] = self._objects[key][0], moment
         return version
 

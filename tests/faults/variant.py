@@ -13,7 +13,17 @@ from unittest import mock
 
 from singerlake.errors import AlreadyExists, OutcomeUnknown
 from singerlake.format import keys
-from singerlake.lake import commit, lock, merge, naming, orphan_segments, upload, uploads
+from singerlake.lake import (
+    commit,
+    lock,
+    log,
+    merge,
+    naming,
+    orphan_segments,
+    rebuilding,
+    upload,
+    uploads,
+)
 from singerlake.lake.naming import Content
 from singerlake.store import Promise, StoreWrapper
 from tests.faults.truth import Shelf
@@ -168,6 +178,16 @@ def segments_listed_too_late() -> Iterator[None]:
         return remove(store, keys, orphan_segments.list_all(store, keys), manifest)
 
     with mock.patch.object(orphan_segments, "remove", late):
+        yield
+
+
+@contextlib.contextmanager
+def looking_once() -> Iterator[None]:
+    """A purge says nothing beforehand, and a rebuild does not look again at what it adopts."""
+    with (
+        mock.patch.object(commit, "touch", lambda store, keys, *_: log.read_head(store, keys)),
+        mock.patch.object(rebuilding, "_are_there", return_value=True),
+    ):
         yield
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
-from unittest import mock
+from collections.abc import Callable
 
 import pytest
 
 from singerlake.errors import MissingFile
-from singerlake.lake import check, commit, log, merge, rebuild, rebuilding
+from singerlake.lake import check, merge, rebuild
 from singerlake.lake.vacuum import vacuum
 from singerlake.store import MemoryStore, Store
+from tests.faults import variant
 from tests.lake.faulty_store import Intercepting, Result
 from tests.lake.landing import (
     KEYS,
@@ -101,17 +100,7 @@ def test_a_mender_beside_a_purge_leaves_each_line_once(mender: str) -> None:
     assert all(numbers == list(range(8)) for numbers in found)
 
 
-@contextlib.contextmanager
-def looking_once() -> Iterator[None]:
-    """What it was: a purge says nothing beforehand, and a rebuild does not look again."""
-    with (
-        mock.patch.object(commit, "touch", lambda store, keys, *_: log.read_head(store, keys)),
-        mock.patch.object(rebuilding, "_are_there", return_value=True),
-    ):
-        yield
-
-
 @pytest.mark.timeout(300)
 def test_the_control_names_files_that_are_gone() -> None:
-    with looking_once(), pytest.raises(MissingFile):
+    with variant.looking_once(), pytest.raises(MissingFile):
         moments(rebuild, purge_at_once)

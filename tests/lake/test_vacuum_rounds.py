@@ -13,7 +13,7 @@ from singerlake.errors import BusyError, CorruptDocument
 from singerlake.format import merge as merges
 from singerlake.format.manifest import File, MergeRef
 from singerlake.format.merge import Merge
-from singerlake.lake import check, clock, merge, rebuild
+from singerlake.lake import Lake, check, clock, merge, rebuild
 from singerlake.lake import vacuum as vacuums
 from singerlake.lake.merge import Replacement
 from singerlake.lake.vacuum import GRACE, VacuumOptions, plan, purge, vacuum
@@ -24,6 +24,8 @@ from tests.lake.landing import (
     EPOCH,
     KEYS,
     PATIENT,
+    STREAM,
+    TAP,
     assert_clean,
     edit,
     files_in,
@@ -126,6 +128,20 @@ def test_a_purge_by_a_clock_that_is_ahead_leaves_a_merge_under_way_alone(
     assert len(files_in(store)) == 1
     assert numbers_in(store) == list(range(4))
     assert_clean(store)
+
+
+def test_a_purge_by_a_clock_that_is_ahead_leaves_readers_their_grace(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = new_store()
+    land_each(store, range(4))
+    held = Lake(store).stream(TAP, STREAM).snapshot()
+    vacuum(store, KEYS, OPTIONS)
+    with monkeypatch.context() as ahead:
+        ahead.setattr(clock, "now", lambda: datetime.now(timezone.utc) + 30 * DAY)
+        assert purge(store, KEYS) == []
+    assert [row["id"] for row in held.records()] == list(range(4))
+    assert len(purge(store, KEYS, timedelta(0))) == 4
 
 
 def test_a_vacuum_that_slept_before_its_put_does_not_commit_what_was_purged(
