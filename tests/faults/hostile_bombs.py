@@ -37,11 +37,21 @@ def bomb(piece: bytes, times: int) -> bytes:
 
 
 def put_bomb(root: Path, data: bytes, raw_bytes: int) -> None:
-    """In place of the first file, with a row that tells all of it rightly but its content."""
-    (file, *_) = sorted((root / KEYS.folder).rglob("*.singer.gz"))
-    file.write_bytes(data)
-    row = {"bytes": len(data), "checksum": log.checksum(data), "raw_bytes": raw_bytes}
-    manifest(root, lambda body: body["files"][0].update(row))
+    """In place of the first file, with a name and a row that say all of it rightly but its content."""
+    checksum = log.checksum(data)
+    row: dict[str, Any] = {"bytes": len(data), "checksum": checksum, "raw_bytes": raw_bytes}
+
+    def put(body: dict[str, Any]) -> None:
+        old = body["files"][0]["path"]
+        stem, _, _ = old.rpartition("-")
+        row["path"] = f"{stem}-{key_names.digits_of(checksum)}.singer.gz"
+        (root / KEYS.under(old)).unlink()
+        (root / KEYS.under(row["path"])).write_bytes(data)
+        for version in body["versions"].values():
+            version["path"] = version["path"].replace(old, row["path"])
+        body["files"][0].update(row)
+
+    manifest(root, put)
 
 
 def a_line_of_gigabytes(root: Path, megabytes: int = 2048) -> None:
