@@ -24,3 +24,8 @@ def cut(continues: Sequence[Continued], up_to: int) -> tuple[Continued, ...]:
     """What is left of these where only the numbers up to one still mean what they meant."""
     left = (Continued(log_id=one.log_id, up_to=min(one.up_to, up_to)) for one in continues)
     return tuple(one for one in left if one.up_to)
+
+
+def origin(continues: Sequence[Continued], sequence: int) -> str:
+    """The log that gave a number out: the oldest that has it; "" where none of these has it."""
+    return next((one.log_id for one in reversed(continues) if sequence <= one.up_to), "")

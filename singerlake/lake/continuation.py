@@ -49,7 +49,4 @@ def is_known(manifest: Manifest, log_id: str, sequence: int) -> bool:
 def origin_log_id(manifest: Manifest, sequence: int) -> str:
     """The log under which this number was first given out: what is named by log and number keeps
     its name in a log that continues another."""
-    for one in reversed(manifest.continues):
-        if sequence <= one.up_to:
-            return one.log_id
-    return manifest.log_id
+    return continued.origin(manifest.continues, sequence) or manifest.log_id
