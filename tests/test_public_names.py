@@ -110,6 +110,7 @@ METHODS = {
         "commits",
         "files",
         "gaps",
+        "knows",
         "last_sequence",
         "lines",
         "log_id",
