@@ -128,6 +128,7 @@ METHODS = {
         "commits",
         "files",
         "gaps",
+        "knows",
         "last_sequence",
         "lines",
         "log_id",

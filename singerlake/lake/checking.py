@@ -11,7 +11,7 @@ from singerlake.errors import CorruptDocument, NotFound
 from singerlake.format import catalogue, lock_record
 from singerlake.format import keys as key_names
 from singerlake.lake import fix as mending
-from singerlake.lake import inventory, log, registry
+from singerlake.lake import inventory, log, registry, shortened
 from singerlake.lake.blobs.check import check_blobs
 from singerlake.lake.check_pins import check_pins
 from singerlake.lake.check_stream import Examine, check_stream, in_threads
@@ -60,8 +60,10 @@ def check(
     since = time.monotonic()
     locks = _locks(store, found)
     steps = Steps(progress, found.file_count())
+    places = shortened.places(store)
     examinations = chain.from_iterable(
-        check_stream(store, one, report) for one in found.streams.values()
+        check_stream(store, one, report, places.get((one.keys.tap_id, one.keys.stream), []))
+        for one in found.streams.values()
     )
     for findings in examine(store, examinations):
         steps.step()

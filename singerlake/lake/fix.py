@@ -21,10 +21,12 @@ from singerlake.lake import (
     examined,
     inventory,
     log,
+    manifest_copy,
     orphan_segments,
     rebuilding,
     repair,
     retired,
+    shortened,
 )
 from singerlake.lake.finding import Finding
 from singerlake.lake.identity import new_writer_id
@@ -66,11 +68,16 @@ def _fix_stream(
 ) -> list[str]:
     keys = found.keys
     if keys.manifest in wrong:
-        report, _ = rebuilding.rebuild_stream(store, found)
+        places = shortened.places(store).get((keys.tap_id, keys.stream), [])
+        report, _ = rebuilding.rebuild_stream(store, found, places=places)
         done = [f"rebuilt {keys.manifest}"] if report.streams else []
         done += [f"gave new numbers to the files of {folder}" for folder in report.renumbered]
+        done += [f"began a new log for {what}" for what in report.continued]
         return done + [f"left out {error}" for error in report.skipped]
     done = []
+    if keys.manifest_copy in wrong:
+        manifest_copy.keep(store, keys, log.read_head(store, keys).manifest)
+        done.append(f"copied {keys.manifest} again")
     orphans = [file for file in found.files.values() if keys.under(file.path) in wrong]
     if orphans:
         adopted = _adopt(store, keys, orphans, times)
