@@ -37,7 +37,7 @@ def bomb(piece: bytes, times: int) -> bytes:
 
 
 def put_bomb(root: Path, data: bytes, raw_bytes: int) -> None:
-    """In place of the first file, with a name and a row that say all of it rightly but its content."""
+    """In place of the first file, with a name and a row that are right but for its content."""
     checksum = log.checksum(data)
     row: dict[str, Any] = {"bytes": len(data), "checksum": checksum, "raw_bytes": raw_bytes}
 

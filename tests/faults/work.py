@@ -154,9 +154,9 @@ def writing(
 def saving(*tasks: Sequence[int], fails: bool = False) -> Work:
     """A write by Spark, without Spark: each task uploads a file, and one commit names them all.
 
-    Of the first task there is a speculative attempt too, for which nobody waits, and whose rows come
-    in another order, so that it is another file. An attempt that fails is made again, once, and is
-    the same file. Where the job `fails`, or its commit does, all is withdrawn.
+    Of the first task there is a speculative attempt too, for which nobody waits. Its rows come in
+    another order, so it is another file. An attempt that fails is made again, once, and is the same
+    file. Where the job `fails`, or its commit does, all is withdrawn.
     """
     numbers = [number for task in tasks for number in task]
 
