@@ -28,13 +28,14 @@ class Known:
 
     `version` is that of what lies in the manifest's place, readable or not, None where nothing
     does. `up_to` is the last proven number where the log has to be begun anew, None where it goes
-    on. `is_complete` says that nothing was committed behind the rows but what the store listed.
+    on. `merged` are those of the rows that were put in the place of what they were made from.
     """
 
     manifest: Manifest | None = None
     files: tuple[File, ...] = ()
     version: str | None = None
     up_to: int | None = None
+    merged: tuple[File, ...] = ()
 
     @property
     def is_whole(self) -> bool:

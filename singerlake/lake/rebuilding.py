@@ -224,25 +224,32 @@ def _read_rest(
 def _trusted(
     store: Store, found: StreamInventory, known: Known, reads: dict[str, Examined]
 ) -> Known:
-    """Of what is not known whole, what can be told from the files that are there.
+    """What is known, with merges whose sources are gone: the manifest is an older one, a vacuum
+    committed them behind it, and a purge deleted the sources.
 
-    Where the document of a merge cannot be read, nobody knows which files it replaced: then all are
-    taken, in an order of their own.
+    Where the log is not known whole, and the document of a merge cannot be read, nobody knows which
+    files it replaced: then all are taken, in an order of their own.
     """
-    if known.is_whole or known.manifest is None:
+    if known.manifest is None:
         return known
     there = {path: read.entry for path, read in reads.items()}
     rows = reapplied.with_merges(store, found.keys, known.files, there, found.merges)
-    readable = {path: entry.checksum for path, entry in there.items()}
-    if retired.find(store, found, rows, readable).lost:
-        return Known(version=known.version)
+    if not known.is_whole:
+        readable = {path: entry.checksum for path, entry in there.items()}
+        if retired.find(store, found, rows, readable).lost:
+            return Known(version=known.version)
     if tuple(rows) == known.files:
         return known
-    last = max(known.manifest.last_sequence, *(row.sequence for row in rows[-1:]))
+    ended = known.manifest.last_sequence
+    last = max(ended, rows[-1].sequence)
     # Its segments have the rows of before.
     manifest = msgspec.structs.replace(known.manifest, last_sequence=last, segments=())
-    up_to = last if known.up_to == known.manifest.last_sequence else known.up_to
-    return Known(manifest, tuple(rows), known.version, up_to)
+    # A merge that goes on behind the end proves that the log was longer.
+    is_longer = known.up_to == ended or (known.is_whole and last > ended)
+    up_to = last if is_longer else known.up_to
+    before = set(known.files)
+    merged = tuple(row for row in rows if row not in before)
+    return Known(manifest, tuple(rows), known.version, up_to, merged)
 
 
 def _merged(
@@ -258,7 +265,7 @@ def _merged(
     keys, fresh = found.keys, commit.new_commit(writer_id)
     base = known.manifest or commit.new_manifest(keys, fresh)
     kept, gaps = [], list(base.gaps)
-    changes: list[tuple[str, File]] = []
+    changes = [("vacuum", file) for file in known.merged]
     rightful = _rightful(known.files, reads)
     for file in known.files:
         read = reads.get(file.path)

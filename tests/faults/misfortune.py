@@ -220,8 +220,6 @@ class Misfortune(History):
         rebuild(self.store)
         require_same(sorted(visible(self.store)), sorted(wanted))
         self._begin_anew()
-        # The log keeps its id, and what was merged since comes under other numbers.
-        self.readers = [Reader(), Reader()]
 
     def _take(self, steps: list[str]) -> None:
         """Some work in a row, by which lakes came to harm."""
