@@ -25,6 +25,7 @@ MEANINGS = {
     "skipped": "is left out: it cannot be read",
     "renumbered": "gets new sequence numbers: bookmarks of its old log will be refused",
     "unpinned": "the pin cannot be read there any more; `singerlake unpin` removes it",
+    "missing": "is accepted as it is",
     "set_aside": "is a copy of a document that could not be read",
 }
 

@@ -13,6 +13,7 @@ from singerlake.format import keys as key_names
 from singerlake.lake import fix as mending
 from singerlake.lake import inventory, log, registry
 from singerlake.lake.blobs.check import check_blobs
+from singerlake.lake.check_markers import check_markers
 from singerlake.lake.check_pins import check_pins
 from singerlake.lake.check_stream import Examine, check_stream, in_threads
 from singerlake.lake.finding import CheckReport, Finding, Level
@@ -71,6 +72,7 @@ def check(
     for of_tap in found.runs.values():
         report.findings += check_runs(store, of_tap)
     report.findings += check_pins(store, found.pins)
+    report.findings += check_markers(store, found, tap_id, stream)
     if stream is None:
         report.findings += _catalogues(store, found)
         report.findings += _lake_document(store, found)

@@ -21,6 +21,7 @@ from singerlake.lake import (
     examined,
     inventory,
     log,
+    markers,
     orphan_segments,
     rebuilding,
     repair,
@@ -67,6 +68,9 @@ def _fix_stream(
     keys = found.keys
     if keys.manifest in wrong:
         report, _ = rebuilding.rebuild_stream(store, found)
+        if report.streams:
+            end = markers.of_manifest(log.read_head(store, keys).manifest)
+            markers.settle(store, keys.tap_id, {keys.stream: end})
         done = [f"rebuilt {keys.manifest}"] if report.streams else []
         done += [f"gave new numbers to the files of {folder}" for folder in report.renumbered]
         return done + [f"left out {error}" for error in report.skipped]

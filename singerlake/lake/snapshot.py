@@ -9,14 +9,16 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from singerlake.errors import NotFound
-from singerlake.format import compression, document, message
+from singerlake.format import compression, document, marker, message
 from singerlake.format import manifest as manifests
 from singerlake.format.keys import StreamKeys
 from singerlake.format.manifest import Commit, File, Gap, Manifest, Totals, Version
+from singerlake.format.marker import Marker
 from singerlake.lake import (
     clock,
     inventory,
     log,
+    markers,
     merge,
     provenance,
     registry,
@@ -138,7 +140,7 @@ def unpack(store: Store, keys: StreamKeys, packed: bytes) -> Snapshot:
 def take(store: Store, keys: StreamKeys) -> Snapshot:
     """The stream as it is now; empty where its schema came and no record yet.
 
-    Raises `UnknownStream`, `UnknownTap` or `NotALake`.
+    Raises `UnknownStream`, `UnknownTap` or `NotALake`, and `MissingCommits` where it has vanished.
     """
     try:
         return Snapshot(store, keys, log.read_head(store, keys).manifest)
@@ -152,6 +154,8 @@ def _by_listing(store: Store, keys: StreamKeys) -> Snapshot:
         known = registry.read_catalogue(store, keys.tap_id) or {}
         if keys.stream not in known:
             raise unknown.missing_stream(store, keys.tap_id, keys.stream, known)
+        if (at := marker.of(known[keys.stream])) is not None:
+            return _since_made(store, keys, at)
     manifest = Manifest(
         tap_id=keys.tap_id,
         stream=keys.stream,
@@ -161,6 +165,14 @@ def _by_listing(store: Store, keys: StreamKeys) -> Snapshot:
         files=tuple(files),
     )
     return Snapshot(store, keys, manifest)
+
+
+def _since_made(store: Store, keys: StreamKeys, at: Marker) -> Snapshot:
+    """A stream that came while it was looked for. Raises `MissingCommits` for one that is gone."""
+    try:
+        return Snapshot(store, keys, log.read_head(store, keys).manifest)
+    except NotFound:
+        raise markers.vanished_stream(store, keys, at) from None
 
 
 def list_files(store: Store, keys: StreamKeys) -> list[File]:

@@ -11,11 +11,13 @@ import msgspec
 
 from singerlake.errors import SingerlakeError
 from singerlake.format import run, run_log
+from singerlake.format.marker import Marker
 from singerlake.format.run import Outcome, RunDocument, RunStream
 from singerlake.format.run_keys import RunKeys
 from singerlake.format.run_log import RunLog
-from singerlake.lake import clock
+from singerlake.lake import clock, markers
 from singerlake.lake.lock import LockTimes
+from singerlake.lake.markers import Known
 from singerlake.lake.runs import documents, surroundings
 from singerlake.lake.runs import log as logs
 from singerlake.lake.runs.change import change
@@ -62,11 +64,18 @@ def document_of(
     )
 
 
-def end(store: Store, ended: RunDocument, times: LockTimes = DEFAULT_TIMES) -> None:
-    """Write a run's document, and add its row to the log, with rows that crashes left out.
+def end(
+    store: Store,
+    ended: RunDocument,
+    times: LockTimes = DEFAULT_TIMES,
+    known: Known | None = None,
+) -> None:
+    """Write a run's document, and add its row to the log, with rows that crashes left out; then
+    move the markers of its streams.
 
-    The document is what counts: where only the row fails, that is a warning, because the next run
-    of the tap adds it.
+    The document is what counts: where only the row or a marker fails, that is a warning, because
+    the next run of the tap adds it. `known` is what the run knows of the tap's documents, which
+    spares requests.
     """
     keys, head = RunKeys(ended.tap_id), None
     with _warning(store, keys):
@@ -78,6 +87,12 @@ def end(store: Store, ended: RunDocument, times: LockTimes = DEFAULT_TIMES) -> N
             left_out = set(documents.unlogged(store, keys, head.log)) - {ended.name}
             others = documents.read_all(store, keys, sorted(left_out))
             append(store, keys, head, [*others, ended], times)
+    reached = {
+        name: Marker(stream.log_id, stream.last_sequence)
+        for name, stream in ended.streams.items()
+        if stream.log_id and stream.last_sequence
+    }
+    markers.advance(store, ended.tap_id, reached, known)
 
 
 @contextmanager
