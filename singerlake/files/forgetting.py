@@ -61,8 +61,7 @@ def forget(
             )
     for one in found.values():
         for entry in one.entries:
-            numbers = entry.sequence, entry.sequence
-            pins.require_unpinned(lake.store, tap_id, stream, snapshot.log_id, *numbers)
+            pins.require_unpinned(snapshot, entry.sequence, entry.sequence)
     going = {one.text for one in found.values()}
     told = [
         Forgotten(entry, live.others(entry.path, going))

@@ -17,6 +17,7 @@ import msgspec
 
 from singerlake.errors import SchemaCollision
 from singerlake.format import document, times
+from singerlake.format.continued import Continued
 from singerlake.format.document import LARGEST_SUM, Count, MaybeCount, Moment, Sum
 from singerlake.format.revision import KEPT, Revision, number_at
 
@@ -148,7 +149,8 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """One stream's commit log. `log_id` changes when sequence numbers were given anew.
+    """One stream's commit log. `log_id` changes when sequence numbers were given anew: all of them,
+    or those behind what the log `continues`, newest first.
 
     `revision` is the number of the last change of older rows, None where an older Singerlake wrote
     the manifest; `revisions` has the newest of these changes.
@@ -159,6 +161,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     tap_id: str
     stream: str
     log_id: str
+    continues: tuple[Continued, ...] = ()
     commit: Commit
     last_sequence: Count = 0
     versions: dict[str, Version] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from singerlake.format.manifest import File
 from singerlake.index.commit import NamedFiles, entries_of
-from singerlake.index.entry import EntryIds, micros
+from singerlake.index.entry import entry_ids, micros
 from singerlake.index.storage.base import Change, EndedRun, Holder, Lack
 from singerlake.lake.feed.bookmark import START, Bookmark
 from singerlake.lake.feed.event import (
@@ -23,7 +23,6 @@ class Application:
 
     def __init__(self, change: Change, lake_id: str, named_files: NamedFiles) -> None:
         self._change, self._lake_id, self._named_files = change, lake_id, named_files
-        self._ids: EntryIds | None = None
         self.bookmark: Bookmark = change.bookmark or START
         self.entries = 0
         self.has_begun = False
@@ -47,14 +46,12 @@ class Application:
                 self._change.end_run(_ended_run(event))
             case Renumbered():
                 self._change.clear()
-                self._ids, self.is_anew = None, True
+                self.is_anew = True
         self.bookmark = event.bookmark
 
     def _commit(self, event: Committed) -> None:
-        if self._ids is None:
-            log_id = event.bookmark.log_id
-            self._ids = EntryIds(self._lake_id, event.tap, event.stream, log_id)
-        entries = list(entries_of(event, self._ids, self._named_files))
+        ids = entry_ids(self._lake_id, event.tap, event.stream, event.log_id)
+        entries = list(entries_of(event, ids, self._named_files))
         self._change.add(entries)
         self.entries += len(entries)
 

@@ -71,13 +71,15 @@ def _differences(
     tap, name = stream.tap_id, stream.name
     place = storage.cursor().bookmarks.get((tap, name))
     read = 0 if place is None else place.sequence
-    behind = 0
+    behind, is_known = 0, False
     indexed = storage.entries(tap, name)
     there = next(indexed, None)
     for entry in entries_in(stream, lake_id, named_files):
-        if place is not None and place.log_id not in ("", entry.log_id):
-            yield Finding("behind", tap, name, "the stream was numbered anew since")
-            return
+        if not is_known and place is not None and place.log_id:
+            is_known = stream.snapshot().knows(place.log_id, place.sequence)
+            if not is_known:
+                yield Finding("behind", tap, name, "the stream was numbered anew since")
+                return
         if entry.sequence > read:
             behind += 1
             continue

@@ -42,7 +42,7 @@ def _singer_file(event: Committed, file: File, ids: EntryIds) -> Entry:
         id=ids.id(file.sequence),
         tap=event.tap,
         stream=event.stream,
-        log_id=event.bookmark.log_id,
+        log_id=event.log_id,
         sequence=file.sequence,
         first_sequence=file.first_sequence,
         run_id=None if forgotten or not file.run_id else file.run_id,

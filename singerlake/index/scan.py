@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from singerlake.errors import NotFound, SingerlakeError, UnknownStream, UnknownTap
 from singerlake.index.commit import NamedFiles, entries_of
-from singerlake.index.entry import Entry, EntryIds
+from singerlake.index.entry import Entry, entry_ids
 from singerlake.index.named import LakeFiles
 from singerlake.index.query import Query
 from singerlake.lake import Lake, Stream
@@ -58,11 +58,9 @@ def entries_in(
     named_files = named_files or LakeFiles(stream.store)
     if not has_log(stream):
         return
-    ids: EntryIds | None = None
     for event in stream.increment().events():
         if isinstance(event, Committed):
-            log_id = event.bookmark.log_id
-            ids = ids or EntryIds(lake_id, stream.tap_id, stream.name, log_id)
+            ids = entry_ids(lake_id, stream.tap_id, stream.name, event.log_id)
             yield from entries_of(event, ids, named_files)
 
 

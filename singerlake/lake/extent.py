@@ -213,7 +213,7 @@ def _last_of(snapshot: Snapshot, run: Run) -> int:
     """The last number that the run committed; where it committed none, the last by its end."""
     left = run.streams.get(snapshot.keys.stream)
     if left is not None and left.last_sequence:
-        if left.log_id == snapshot.manifest.log_id:
+        if snapshot.knows(left.log_id, left.last_sequence):
             return left.last_sequence
         if numbers := numbers_of(snapshot, [run]):
             return numbers[-1][1]

@@ -21,6 +21,7 @@ from singerlake.format import document, times
 from singerlake.format import manifest as manifests
 from singerlake.format.keys import StreamKeys
 from singerlake.format.manifest import File, Manifest, Segment, SegmentContent, Totals
+from singerlake.lake import continuation
 from singerlake.lake.parallel import in_parallel
 from singerlake.store import Store
 
@@ -131,13 +132,14 @@ def totals(store: Store, keys: StreamKeys) -> Totals:
 def behind(
     store: Store, keys: StreamKeys, manifest: Manifest, log_id: str, sequence: int
 ) -> Selection:
-    """Where in the log files can be that came after this place: anywhere, in another log.
+    """Where in the log files can be that came after this place: anywhere, in another log that
+    this one does not continue so far.
 
     Raises `CorruptDocument` for a log that does not reach so far any more. A put without a
     condition that arrives late, or a backup, can bring an older manifest back: what was committed
     behind it is still in the store, but to go on from there would hide that.
     """
-    if manifest.log_id != log_id:
+    if not continuation.is_known(manifest, log_id, sequence):
         return EVERYTHING
     if manifest.last_sequence < sequence:
         raise CorruptDocument(

@@ -255,24 +255,24 @@ def broken(store: Store, keys: StreamKeys) -> list[str]:
     return [pin.name for pin in held if problem(pin, found)]
 
 
-def require_unpinned(
-    store: Store, tap_id: str, stream: str, log_id: str, first_sequence: int, last_sequence: int
-) -> None:
+def require_unpinned(snapshot: Snapshot, first_sequence: int, last_sequence: int) -> None:
     """For whoever is about to delete records: raises `Pinned` where a pin reads some of these
     numbers, and `CorruptDocument` where nobody knows what a pin reads.
 
     A pin that has expired holds nothing, and so does one whose numbers are of another log.
     """
-    now = clock.now()
+    now, store, keys = clock.now(), snapshot.store, snapshot.keys
     for pin in read_all(store):
-        place = pin.stream(tap_id, stream)
-        if place is None or place.log_id != log_id or pin.has_expired(now):
+        place = pin.stream(keys.tap_id, keys.stream)
+        if place is None or pin.has_expired(now):
+            continue
+        if not snapshot.knows(place.log_id, place.sequence):
             continue
         if first_sequence <= place.sequence:
             last = min(last_sequence, place.sequence)
             until = "" if pin.until is None else f"wait until {pin.until:%Y-%m-%d %H:%M} UTC, or "
             raise Pinned(
                 f"{store.url}: the pin {pin.name!r} reads the sequence numbers {first_sequence} to "
-                f"{last} of stream {stream!r} of {tap_id!r}, so that nothing of it may be deleted; "
-                f"{until}remove the pin by `singerlake unpin`"
+                f"{last} of stream {keys.stream!r} of {keys.tap_id!r}, so nothing of it may be "
+                f"deleted; {until}remove the pin by `singerlake unpin`"
             )

@@ -48,7 +48,7 @@ def _numbers(snapshot: Snapshot, runs: Iterable[Run], bounds: Selection) -> list
 def _bounds(snapshot: Snapshot, runs: Sequence[Run]) -> Selection:
     """Where in the log the files of these runs are; anywhere, where it was numbered anew."""
     left = [run.streams[snapshot.keys.stream] for run in runs]
-    if any(one.log_id != snapshot.manifest.log_id for one in left):
+    if not all(snapshot.knows(one.log_id, one.last_sequence) for one in left):
         return Selection()
     first = min(one.first_sequence for one in left)
     return Selection(since=first - 1, until=max(one.last_sequence for one in left))
@@ -67,7 +67,7 @@ def with_last_numbers(snapshot: Snapshot, runs: Iterable[Run]) -> list[tuple[Run
 def last_number(snapshot: Snapshot, run: Run) -> int:
     """The last number that the run committed in this log; 0 where it committed none."""
     left = run.streams[snapshot.keys.stream]
-    return left.last_sequence if left.log_id == snapshot.manifest.log_id else 0
+    return left.last_sequence if snapshot.knows(left.log_id, left.last_sequence) else 0
 
 
 def forgotten(snapshot: Snapshot, row: File, what: str) -> ConfigError:

@@ -16,6 +16,7 @@ from singerlake.format.manifest import Commit, File, Gap, Manifest, Totals, Vers
 from singerlake.format.marker import Marker
 from singerlake.lake import (
     clock,
+    continuation,
     inventory,
     log,
     markers,
@@ -50,6 +51,11 @@ class Snapshot:
     def log_id(self) -> str:
         """ "" where there is no log: before the first commit, and by listing."""
         return self.manifest.log_id
+
+    def knows(self, log_id: str, sequence: int) -> bool:
+        """Whether a number of a log means the same here: of this log, or of one that it continues
+        so far."""
+        return continuation.is_known(self.manifest, log_id, sequence)
 
     @property
     def last_sequence(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any
@@ -51,7 +51,8 @@ class Event:
     `position` grows within the key, and `token` with every processor that gets the key: a sink
     that keeps both can refuse what is old (`once` does). `deliveries` counts how often the event
     was handed out. `coalesced` is how many older events it stands for. `log_id` and `sequence`
-    say where an event of a lake stands in its stream's log; "" and 0 for others.
+    say where an event of a lake stands in its stream's log; "" and 0 for others. `logs` has, where
+    the log goes on from older ones, the last number of each that means the same in all of them.
     """
 
     key: str
@@ -62,6 +63,7 @@ class Event:
     id: str = ""
     log_id: str = ""
     sequence: int = 0
+    logs: Mapping[str, int] = field(default_factory=dict)
     coalesced: int = 0
     state: Any = None
     """The value that was kept for the key; what `keep` was given, after it."""

@@ -32,6 +32,9 @@ SAVE_SECONDS = 60.0
 AT_ONCE = 500
 """Commits that are handed over in one step."""
 
+LAST = 2**53
+"""No sequence number is above it."""
+
 BEGUN = "begun"
 OWNER = "_owner"
 """Under this name an engine remembers whom it works for."""
@@ -252,10 +255,10 @@ class LakeSource:
 
 def _item(event: Committed, previous: Bookmark) -> Item:
     """An event has facts and positions, never paths: vacuums replace files."""
-    value = {
+    value: dict[str, Any] = {
         "tap": event.tap,
         "stream": event.stream,
-        "log_id": event.bookmark.log_id,
+        "log_id": event.log_id,
         "first_sequence": event.first_sequence,
         "last_sequence": event.last_sequence,
         "records": event.records,
@@ -267,7 +270,11 @@ def _item(event: Committed, previous: Bookmark) -> Item:
         "previous": "" if previous == START else text_of(previous),
         "bookmark": text_of(event.bookmark),
     }
-    source = f"{event.bookmark.log_id}:{event.last_sequence}"
+    if event.continued:
+        value["logs"] = {one.log_id: one.up_to for one in event.continued}
+        value["logs"][event.bookmark.log_id] = LAST
+    # By the log that gave the number out: whoever has seen the commit knows it again.
+    source = f"{event.log_id}:{event.last_sequence}"
     return Item(encode_value(value), source=source)
 
 

@@ -10,6 +10,9 @@ from singerlake.errors import ConfigError, Fenced
 from singerlake.processor.event import Event
 
 TABLE = "singerlake_once"
+LAST = 2**63 - 1
+"""No position is above it."""
+
 _CREATE = (
     f"CREATE TABLE IF NOT EXISTS {TABLE} ("
     "consumer VARCHAR(200) NOT NULL, key VARCHAR(1024) NOT NULL,"
@@ -42,7 +45,7 @@ def once(connection: Any, event: Event, consumer: str = "") -> Iterator[bool]:
                 f"key {event.key!r}: token {event.token} is older than {known[2]}, which another "
                 "processor brought; nothing was written"
             )
-        is_new = known is None or known[0] != event.log_id or position > known[1]
+        is_new = known is None or position > min(known[1], _last_of(known[0], event))
         yield is_new
         if is_new:
             sink.keep(consumer, event.key, event.log_id, position, event.token)
@@ -50,6 +53,15 @@ def once(connection: Any, event: Event, consumer: str = "") -> Iterator[bool]:
         sink.rollback()
         raise
     sink.commit()
+
+
+def _last_of(log_id: str, event: Event) -> int:
+    """The last number of a log that is an event's number too; -1 where they share none.
+
+    A log that was begun anew goes on from the older one up to a number: behind it, both have
+    others.
+    """
+    return event.logs.get(log_id, -1) if event.logs else (LAST if log_id == event.log_id else -1)
 
 
 class _Sink:

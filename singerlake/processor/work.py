@@ -119,17 +119,19 @@ class Work:
         progress: Callable[[bytes], bool] = partial(
             self._processor.engine.progress, grant.key, grant.token, owner.position
         )
+        value = decode_value(entry.value)
         kept = grant.state if self._kept is None else self._kept
         is_head = owner is grant.entries[0]
         return Event(
             key=grant.key,
-            value=decode_value(entry.value),
+            value=value,
             position=entry.position,
             token=grant.token,
             deliveries=deliveries,
             id=entry.id,
             log_id=log_id,
             sequence=int(sequence or 0),
+            logs=value.get("logs", {}) if log_id else {},
             state=decode_value(kept),
             progressed=decode_value(grant.progress) if is_head else None,
             lease=self.lease,

@@ -6,6 +6,7 @@ import threading
 from datetime import timedelta
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from singerlake.errors import (
@@ -21,8 +22,10 @@ from singerlake.errors import (
     UnsupportedFormat,
 )
 from singerlake.format import keys as key_names
+from singerlake.format.keys import StreamKeys
 from singerlake.lake import Lake, check, clock, pins, rebuild, replication
 from singerlake.lake.extent import AsOf, Extent, covered
+from singerlake.lake.snapshot import Snapshot
 from singerlake.lake.vacuum import vacuum
 from singerlake.store import Counting, LocalStore, Store, open_store
 from tests.format.made import ODD_NAMES
@@ -270,7 +273,7 @@ def test_a_damaged_pin_is_named_and_stops_only_those_who_need_it(store: Store) -
     with pytest.raises(CorruptDocument, match=PIN):
         Lake(store).pins()
     with pytest.raises(CorruptDocument):
-        pins.require_unpinned(store, TAP, STREAM, "", 1, 1)
+        pins.require_unpinned(Lake(store).stream(TAP, STREAM).snapshot(), 1, 1)
     assert read(store, "whole") == list(range(8))
     assert codes(check(store, times=QUICK)) == ["pin-corrupt"]
     tidied(store)
@@ -318,22 +321,23 @@ def test_a_pin_holds_until_its_time_and_can_be_read_after_it(
     with pytest.raises(ConfigError, match="which has passed"):
         Lake(store).pin("q", until=now)
     Lake(store).pin("q", until=now + timedelta(hours=1))
-    log_id = Lake(store).stream(TAP, STREAM).snapshot().manifest.log_id
+    snapshot = Lake(store).stream(TAP, STREAM).snapshot()
     with pytest.raises(Pinned, match=r"'q' reads the sequence numbers 5 to 8 .*wait until"):
-        pins.require_unpinned(store, TAP, STREAM, log_id, 5, 9)
+        pins.require_unpinned(snapshot, 5, 9)
     monkeypatch.setattr(clock, "now", lambda: now + timedelta(hours=2))
-    pins.require_unpinned(store, TAP, STREAM, log_id, 5, 9)
+    pins.require_unpinned(snapshot, 5, 9)
     assert read(store, "q") == list(range(8))
     store.delete(KEYS.manifest)
     assert rebuild(store).unpinned == [f"p in {KEYS.folder}"]
 
 
 def test_whoever_deletes_records_is_refused_what_a_pin_reads(store: Store) -> None:
-    log_id = Lake(store).stream(TAP, STREAM).snapshot().manifest.log_id
+    snapshot = Lake(store).stream(TAP, STREAM).snapshot()
 
-    def refused(*numbers: int, stream: str = STREAM, log: str = log_id) -> str:
+    def refused(*numbers: int, stream: str = STREAM, log: str = snapshot.log_id) -> str:
+        manifest = msgspec.structs.replace(snapshot.manifest, log_id=log)
         try:
-            pins.require_unpinned(store, TAP, stream, log, *numbers)
+            pins.require_unpinned(Snapshot(store, StreamKeys(TAP, stream), manifest), *numbers)
         except Pinned as error:
             return str(error)
         return ""

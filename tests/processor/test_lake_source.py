@@ -16,6 +16,7 @@ import pytest
 from singerlake import check, rebuild
 from singerlake.cli.process.job import choice as jobs
 from singerlake.errors import ConfigError, Later, NotFound, PermissionDenied
+from singerlake.format.consumer_keys import consumer
 from singerlake.format.keys import StreamKeys
 from singerlake.lake import Lake, open_on
 from singerlake.lake.feed.bookmark import Bookmark
@@ -26,6 +27,7 @@ from singerlake.processor import Engine, Event, LakeSource, MemoryEngine, Proces
 from singerlake.processor import outage as outages
 from singerlake.processor.observer import Observer
 from singerlake.store import LocalStore
+from tests.lake.continuing import begin_anew
 from tests.lake.landing import TAP
 from tests.lake.running import Running
 from tests.processor.running import running, until
@@ -361,3 +363,26 @@ def test_until_idle_ends_beside_another_poller(tmp_path: Path) -> None:
         with running(ending):
             until(ending.stopping.is_set)
     ground.has(1, 2, 3)
+
+
+def test_a_log_that_goes_on_from_another_is_processed_on(ground: Ground) -> None:
+    """Also by an engine that has lost everything, from the position that the lake has."""
+    engine = MemoryEngine()
+    ground.commit(3)
+    with ground.processing(engine):
+        ground.has(1, 2, 3)
+    saved = ground.store.read(consumer("processor"))
+    begin_anew(ground.store, 3, StreamKeys(TAP, "orders"))
+    ground.commit(2)
+    with ground.processing(engine):
+        ground.has(1, 2, 3, 4, 5)
+    old, new = ground.events[2], ground.events[3]
+    assert old.log_id != new.log_id
+    assert new.logs[old.log_id] == 3
+    ground.store.replace(
+        consumer("processor"), saved.data, ground.store.read(consumer("processor")).version
+    )
+    with ground.processing(MemoryEngine()):
+        ground.has(1, 2, 3, 4, 5, 4, 5)
+    again = ground.events[-1]
+    assert (again.log_id, again.sequence) == (new.log_id, 5)

@@ -130,3 +130,19 @@ def test_a_connection_without_transactions_is_refused(postgres: str) -> None:
 def test_other_connections_are_refused() -> None:
     with pytest.raises(ConfigError, match="psycopg"), once(object(), event(1, 1)):
         pass
+
+
+def test_an_effect_is_known_across_a_log_that_goes_on_from_another(connect: Connect) -> None:
+    """Up to 5 both logs have the same commits; the sink has seen 6 of the old one, then 7 of the
+    new one, and everything comes once more, as after the loss of an engine."""
+    logs = {"old": 5, "new": 2**53}
+
+    def at(sequence: int) -> Event:
+        log_id = "old" if sequence <= 5 else "new"
+        return event(sequence, 1, log_id=log_id, sequence=sequence, logs=logs)
+
+    for sequence in range(1, 7):
+        assert apply(connect, event(sequence, 1, log_id="old", sequence=sequence))
+    assert [apply(connect, at(sequence)) for sequence in (4, 5, 6, 7)] == [False, False, True, True]
+    assert [apply(connect, at(sequence)) for sequence in (4, 5, 6, 7, 8)] == [False] * 4 + [True]
+    assert found(connect) == [1, 2, 3, 4, 5, 6, 6, 7, 8]

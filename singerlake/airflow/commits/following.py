@@ -9,7 +9,7 @@ from typing import Any
 
 from singerlake.errors import MissingManifest, Unavailable, UnknownStream, UnknownTap
 from singerlake.lake import Bookmark, Cursor, FeedOptions, Lake
-from singerlake.lake.feed.event import Committed, Failed
+from singerlake.lake.feed.event import Committed, Failed, Renumbered
 from singerlake.lake.feed.feed import Feed
 
 MOST_EVENTS = 1000
@@ -50,7 +50,7 @@ class Following:
     def look(self) -> Ring | None:
         """None where nothing is new. Raises `Unavailable` where nobody can know now."""
         before = self._bookmark()
-        commits = self._take()
+        commits, rebuilt = self._take()
         if not commits:
             return None
         after = self._bookmark()
@@ -60,24 +60,29 @@ class Following:
             "stream": self._stream,
             "after": before.to_json(),
             "until": after.to_json(),
-            "rebuilt": before.log_id not in ("", after.log_id),
+            "rebuilt": rebuilt,
             "commits": len({one.last_sequence for one in commits}),
             "records": None if None in records else sum(filter(None, records)),
         }
         return Ring(payload, after, len(commits) >= MOST_EVENTS)
 
-    def _take(self) -> list[Committed]:
-        """What came before a failure counts: the feed does not give it again."""
+    def _take(self) -> tuple[list[Committed], bool]:
+        """The commits, and whether the numbers that were read mean something else by now.
+
+        What came before a failure counts: the feed does not give it again.
+        """
         commits: list[Committed] = []
         failure: Failed | None = None
+        rebuilt = False
         for event in islice(self._feed.poll(), MOST_EVENTS):
             if isinstance(event, Committed):
                 commits.append(event)
             elif isinstance(event, Failed) and event.stream:
                 failure = event
+            rebuilt = rebuilt or isinstance(event, Renumbered)
         if failure is not None and not commits:
             raise Unavailable(f"{failure.tap}/{failure.stream}: {failure.kind}: {failure.error}")
-        return commits
+        return commits, rebuilt
 
     def _bookmark(self) -> Bookmark:
         return self._feed.cursor.bookmarks.get((self._tap, self._stream), Bookmark("", 0))

@@ -98,7 +98,7 @@ def _of_its_stream(entry: Entry, lake: Lake) -> Iterator[bytes]:
     """The entry's lines out of whatever files hold its numbers now."""
     numbers = Selection(numbers=((entry.lowest_sequence, entry.sequence),))
     snapshot = lake.stream(entry.tap, entry.stream).snapshot()
-    if snapshot.log_id != entry.log_id:
+    if not snapshot.knows(entry.log_id, entry.sequence):
         raise no_such_file(entry.id)
     found = False
     for file in snapshot.files(numbers):

@@ -10,6 +10,7 @@ from typing import Any
 from singerlake.errors import ConfigError
 from singerlake.index.entry import Entry
 from singerlake.index.query import stream_key
+from singerlake.index.storage import origins
 from singerlake.index.storage.base import Change, EndedRun, Holder, Lack
 from singerlake.index.storage.connection import Connection
 from singerlake.index.storage.row import length_of, lies_as_named, values_of
@@ -28,13 +29,16 @@ class RelationalChange(Change):
         self._key = stream_key(tap, stream)
         self._runs: dict[tuple[str, str], int] = {}
         self._versions: dict[str, tuple[int, int | None]] | None = None
+        self._origins = ""
         self._lengths: set[int] = set()
         found = self._locked() if stream else self._locked_tap()
         self.bookmark = None if found is None else Bookmark.parse(json.loads(found))
 
     def _locked(self) -> str | None:
         add_stream(self._connection, self._tap, self._stream)
-        ((_, _, bookmark),) = self._connection.lock(_SQL["lock_stream"], {"key": self._key})
+        ((_, _, bookmark, self._origins),) = self._connection.lock(
+            _SQL["lock_stream"], {"key": self._key}
+        )
         return None if bookmark is None else str(bookmark)
 
     def _locked_tap(self) -> str | None:
@@ -49,13 +53,15 @@ class RelationalChange(Change):
             return
         for part in ("entries", "holders", "gaps", "versions"):
             self._connection.run(_SQL[f"clear_{part}"], {"key": self._key})
-        self._versions = None
+        self._versions, self._origins = None, ""
 
     def add(self, entries: Sequence[Entry]) -> None:
         rows = [values_of(entry, self._run(entry), self._version(entry)) for entry in entries]
         add_lengths(self._connection, {row["length"] for row in rows} - self._lengths)
         self._lengths |= {row["length"] for row in rows}
         self._connection.run_many(_SQL["add_entry"], rows)
+        for entry in entries:
+            self._origins = origins.grown(self._origins, entry.log_id, entry.lowest_sequence)
         moved = [entry for entry in entries if entry.ordinal == 0 and not lies_as_named(entry)]
         for (path, merged), some in groupby(moved, key=lambda entry: (entry.path, entry.merged)):
             self._add_holders(_stretches(list(some), path, merged))
@@ -133,7 +139,7 @@ class RelationalChange(Change):
     def keep(self, bookmark: Bookmark) -> None:
         text = json.dumps(bookmark.to_json())
         if self._stream:
-            values = {"key": self._key, "bookmark": text, "log_id": bookmark.log_id}
+            values = {"key": self._key, "bookmark": text, "log_id": self._origins}
             self._connection.run(_SQL["keep_stream"], values)
         else:
             values = {"tap": to_safe(self._tap), "bookmark": text}
@@ -158,7 +164,7 @@ def add_stream(connection: Connection, tap: str, stream: str, uploads: bool = Fa
     names = {"tap": to_safe(tap), "stream": to_safe(stream)}
     values = {"key": key, "uploads": int(uploads), **names}
     connection.run(_SQL["add_stream"], values)
-    ((found_tap, found_stream, _),) = connection.rows(_SQL["lock_stream"], {"key": key})
+    ((found_tap, found_stream, *_),) = connection.rows(_SQL["lock_stream"], {"key": key})
     if (found_tap, found_stream) != (names["tap"], names["stream"]):
         raise ConfigError(
             f"stream {stream!r} of {tap!r} has the key of {from_safe(found_stream)!r} of "

@@ -10,6 +10,7 @@ from typing import Any
 from singerlake.format.keys import DIGITS, digits_of
 from singerlake.index.entry import Entry, Upload, entry_ids, named_file_path, own_path
 from singerlake.index.query import Position, stream_key
+from singerlake.index.storage.origins import origin
 from singerlake.index.storage.safe_text import from_safe
 
 HOUR = 64 * 60 * 1_000_000
@@ -133,10 +134,10 @@ class Reader:
         self._lake_id = lake_id
 
     def entry(self, row: Sequence[Any], uploads: Mapping[int, tuple[str, Upload]]) -> Entry:
-        (_, tap, stream, is_upload, log_id, sequence, ordinal, first_sequence) = row[:8]
+        (_, tap, stream, is_upload, logs, sequence, ordinal, first_sequence) = row[:8]
         (run_id, writer_id, schema_hash, version, start, end, packed, size, records) = row[8:17]
         created, suffix, number, held = row[17:]
-        tap, stream = from_safe(tap), from_safe(stream)
+        tap, stream, log_id = from_safe(tap), from_safe(stream), origin(logs, sequence)
         upload, merged = None, False
         if is_upload:
             id, upload = uploads[number]

@@ -110,7 +110,7 @@ def _pinned(store: Store, now: Snapshot) -> list[int]:
         for pin in pins.read_all(store)
         if not pin.has_expired(moment)
     ]
-    return [one.sequence for one in places if one is not None and one.log_id == now.log_id]
+    return [one.sequence for one in places if one and now.knows(one.log_id, one.sequence)]
 
 
 def _older(

@@ -11,6 +11,8 @@ from typing import Literal
 
 import msgspec
 
+from singerlake.format import continued
+from singerlake.format.continued import Continued
 from singerlake.format.keys import StreamKeys
 from singerlake.format.manifest import File, Manifest
 from singerlake.format.run import Outcome, RunStream
@@ -38,7 +40,7 @@ class Committed(Event, frozen=True, kw_only=True, tag="committed"):
     was committed; `path` is the file that holds its lines now, which after a vacuum is a merged
     one. `versions` has the number of each schema version by its hash. Where an older vacuum forgot
     what it merged, one row stands for all of its numbers, and writer, run, records and bytes are
-    None.
+    None. `continued` has the older logs that the bookmark's log goes on from, and how far.
     """
 
     first_sequence: int
@@ -51,6 +53,13 @@ class Committed(Event, frozen=True, kw_only=True, tag="committed"):
     bytes: int | None
     files: tuple[File, ...]
     continues: bool = False
+    continued: tuple[Continued, ...] = ()
+
+    @property
+    def log_id(self) -> str:
+        """The log in which these numbers were first given out, by which a commit is named for ever:
+        the bookmark's, or one of those that it goes on from."""
+        return continued.origin(self.continued, self.last_sequence) or self.bookmark.log_id
 
 
 def committed(
@@ -81,6 +90,7 @@ def committed(
         bytes=sum(file.bytes for file in files) if known else None,
         files=tuple(files),
         continues=continues and known,
+        continued=manifest.continues,
     )
 
 
@@ -99,8 +109,8 @@ class Replaced(Event, frozen=True, kw_only=True, tag="replaced"):
 
 
 class Renumbered(Event, frozen=True, kw_only=True, tag="renumbered"):
-    """The log has a new id, and every number was given anew. The bookmark is before its first:
-    go on from there, or stop."""
+    """The log has a new id, and numbers that were read mean something else by now. The bookmark is
+    before its first number: go on from there, or stop."""
 
     old_log_id: str
 

@@ -23,6 +23,7 @@ from singerlake.errors import (
     StoreError,
 )
 from singerlake.format.keys import RunKeys, StreamKeys
+from singerlake.lake import continuation
 from singerlake.lake import log as manifest_log
 from singerlake.lake.feed import increment, run_end
 from singerlake.lake.feed.bookmark import START, Bookmark
@@ -167,7 +168,7 @@ class Feed:
         for attempt in range(1, ATTEMPTS + 1):
             manifest = manifest_log.decode(store, keys, self._follower.read(keys.manifest))
             read = self._bookmarks.get(keys, START)
-            if read.log_id not in ("", manifest.log_id):
+            if read.log_id and not continuation.is_known(manifest, read.log_id, read.sequence):
                 anew = Bookmark(manifest.log_id, 0, revision=manifest.revision_number)
                 yield Renumbered(
                     tap=keys.tap_id, stream=keys.stream, bookmark=anew, old_log_id=read.log_id

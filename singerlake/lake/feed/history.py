@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from functools import partial
 from itertools import groupby
 from typing import cast, get_args
 
@@ -11,7 +12,8 @@ import msgspec
 
 from singerlake.errors import MissingManifest
 from singerlake.format import revision as revisions
-from singerlake.format.manifest import File, Gap
+from singerlake.format.manifest import File, Gap, Manifest
+from singerlake.lake import continuation
 from singerlake.lake.feed.bookmark import LOST, Bookmark
 from singerlake.lake.feed.event import (
     MOST_FILES,
@@ -142,7 +144,7 @@ def _committed(snapshot: Snapshot, read: Bookmark, last: int) -> Iterator[Event]
         wanted.may_hold, committed_rows(snapshot.store, snapshot.keys, files, strict=True)
     )
     reached, pending = read.sequence, None
-    for key, group in groupby(rows, key=_commit_of):
+    for key, group in groupby(rows, key=partial(_commit_of, snapshot.manifest)):
         for row in group:
             first = max(row.lowest_sequence, reached + 1)
             if row.sequence < first:
@@ -162,12 +164,13 @@ def _committed(snapshot: Snapshot, read: Bookmark, last: int) -> Iterator[Event]
     yield from _missing(snapshot, read, reached + 1, last)
 
 
-_Commit = tuple[datetime, str, str, bool]
+_Commit = tuple[datetime, str, str, bool, str]
 
 
-def _commit_of(row: File) -> _Commit:
+def _commit_of(manifest: Manifest, row: File) -> _Commit:
     """What the rows of one commit share."""
-    return row.committed, row.writer_id, row.run_id, row.merge is not None
+    origin = continuation.origin_log_id(manifest, row.sequence)
+    return row.committed, row.writer_id, row.run_id, row.merge is not None, origin
 
 
 def _cut(row: File, first: int, last: int) -> File:

@@ -101,13 +101,12 @@ def take(
 ) -> Increment:
     """The part of a snapshot between two bookmarks; `until` is the snapshot's end if None.
 
-    Raises `MissingManifest` and `StaleBookmark`.
+    Both come out as places of the snapshot's log, where they were of one that it continues. Raises
+    `MissingManifest` and `StaleBookmark`.
     """
     if since is not None and since.log_id == "" and since.sequence == 0:
         since = None  # before the stream had a log
-    for place in (since, until):
-        if place is not None:
-            position.require(snapshot, place)
+    since, until = (place and position.in_log(snapshot, place) for place in (since, until))
     if until is None and not snapshot.by_listing:
         until = position.end_of(snapshot)
         if since is not None and until.sequence == since.sequence:

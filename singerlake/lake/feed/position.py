@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from singerlake.errors import MissingManifest, StaleBookmark
 from singerlake.format.manifest import File
+from singerlake.lake import continuation
 from singerlake.lake.feed.bookmark import LOST, Bookmark
 from singerlake.lake.log import Selection
 from singerlake.lake.merge import read_merge
@@ -57,6 +60,13 @@ def _check_of_lost(snapshot: Snapshot, sequence: int) -> str:
     return next((gap.check for gap in gaps if gap.last_sequence == sequence), "")
 
 
+def in_log(snapshot: Snapshot, bookmark: Bookmark) -> Bookmark:
+    """The place as this log calls it, where it may come from one that this log continues. Raises
+    as `require` does."""
+    require(snapshot, bookmark)
+    return msgspec.structs.replace(bookmark, log_id=snapshot.log_id)
+
+
 def require(snapshot: Snapshot, bookmark: Bookmark, remedy: str = _ANEW) -> None:
     """Raises `StaleBookmark` or `MissingManifest` where a reader cannot go on from a bookmark."""
     manifest = snapshot.manifest
@@ -70,10 +80,13 @@ def require(snapshot: Snapshot, bookmark: Bookmark, remedy: str = _ANEW) -> None
         raise StaleBookmark(
             f"{where}: there is a bookmark, and the stream has no files (any more); {remedy}"
         )
-    if bookmark.log_id != manifest.log_id:
+    if not snapshot.knows(bookmark.log_id, bookmark.sequence):
+        up_to = continuation.common(manifest, bookmark.log_id)
+        known = f", which goes on from that one up to {up_to} only" if up_to else ""
         raise StaleBookmark(
-            f"{where}: the bookmark belongs to another log ({bookmark.log_id}, this one is "
-            f"{manifest.log_id}): another lake, or a rebuild gave new sequence numbers; {remedy}"
+            f"{where}: the bookmark is at {bookmark.sequence} of another log ({bookmark.log_id}, "
+            f"this one is {manifest.log_id}{known}): another lake, or a rebuild gave new sequence "
+            f"numbers; {remedy}"
         )
     if bookmark.sequence > manifest.last_sequence:
         raise StaleBookmark(

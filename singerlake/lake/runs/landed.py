@@ -5,7 +5,7 @@ from __future__ import annotations
 from singerlake.format.keys import StreamKeys
 from singerlake.format.manifest import File
 from singerlake.format.run import RunStream
-from singerlake.lake import log, provenance
+from singerlake.lake import continuation, log, provenance
 from singerlake.lake.feed.bookmark import Bookmark
 from singerlake.store import Store
 
@@ -35,5 +35,5 @@ def found(
     left = RunStream()
     for file in provenance.committed_rows(store, keys, log.files(store, keys, manifest, behind)):
         if (file.run_id, file.writer_id) == (run_id, writer_id):
-            left = added(left, manifest.log_id, file)
+            left = added(left, continuation.origin_log_id(manifest, file.sequence), file)
     return left

@@ -10,7 +10,7 @@ from singerlake.errors import NotFound
 from singerlake.format.keys import StreamKeys
 from singerlake.format.manifest import File
 from singerlake.format.run import RunStream
-from singerlake.lake import clock, discovery, log, provenance
+from singerlake.lake import clock, continuation, discovery, log, provenance
 from singerlake.lake.log import Selection
 from singerlake.lake.parallel import in_parallel
 from singerlake.lake.runs import landed
@@ -75,13 +75,15 @@ def _by_run(store: Store, keys: StreamKeys, begins: Mapping[str, int]) -> dict[I
         manifest = log.read_head(store, keys).manifest
     except NotFound:
         return {}
-    since = begins.get(manifest.log_id, 1) - 1
+    known = (n for log, n in begins.items() if continuation.is_known(manifest, log, n))
+    since = min(known, default=1) - 1
     left: dict[Identity, _Left] = {}
     files = log.files(store, keys, manifest, Selection(since=since))
     for file in provenance.committed_rows(store, keys, files):
         if file.merge is None and file.run_id and file.writer_id:
             identity = file.run_id, file.writer_id
-            left[identity] = _added(left.get(identity), keys.stream, manifest.log_id, file)
+            origin = continuation.origin_log_id(manifest, file.sequence)
+            left[identity] = _added(left.get(identity), keys.stream, origin, file)
     return left
 
 

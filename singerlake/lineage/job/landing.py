@@ -129,7 +129,7 @@ def commit_events(
 
 def commit_run_id(url: str, commit: Committed) -> str:
     target = name.of_stream(url, commit.tap, commit.stream)
-    place = (commit.bookmark.log_id, commit.last_sequence)
+    place = (commit.log_id, commit.last_sequence)
     return run_id.derived(commit.time, "commit", target.namespace, target.name, *place)
 
 

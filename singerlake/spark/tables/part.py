@@ -59,7 +59,7 @@ class PartsPartition(InputPartition):
 def of_streams(since: Cursor, until: Cursor) -> list[Part]:
     """A part for each stream that has gone on."""
     return [
-        Part(*key, _begin(since.bookmarks.get(key), end), end)
+        Part(*key, since.bookmarks.get(key), end)
         for key, end in sorted(until.bookmarks.items())
         if since.bookmarks.get(key) != end
     ]
@@ -75,7 +75,7 @@ def of_runs(since: Cursor, until: Cursor) -> list[Part]:
 
 
 def _begin(read: Bookmark | None, end: Bookmark) -> Bookmark | None:
-    """A log whose numbers were given anew is read from its beginning."""
+    """A run log whose numbers were given anew is read from its beginning."""
     return read if read is not None and read.log_id == end.log_id else None
 
 
@@ -132,7 +132,7 @@ def _rows(lake: Lake, options: TableOptions, part: Part) -> Iterator[Row]:
 
 def _events(stream: Stream, part: Part) -> Iterator[Event]:
     """What was committed. Where a vacuum and a purge overtake this, a new snapshot has the rest."""
-    since = part.since
+    since = _known(stream, part)
     for attempt in range(1, ATTEMPTS + 1):
         try:
             for event in stream.increment(since, part.until).events():
@@ -143,6 +143,14 @@ def _events(stream: Stream, part: Part) -> Iterator[Event]:
                 raise
         else:
             return
+
+
+def _known(stream: Stream, part: Part) -> Bookmark | None:
+    """Where to begin: at the beginning, where the numbers that were read mean something else."""
+    since, until = part.since, part.until
+    if since is None or until is None or since.log_id == until.log_id:
+        return since
+    return since if stream.snapshot().knows(since.log_id, since.sequence) else None
 
 
 def _runs(lake: Lake, options: TableOptions, part: Part) -> Iterable[Run]:

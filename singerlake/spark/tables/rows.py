@@ -107,7 +107,7 @@ def _names(event: Committed) -> Row:
     return {
         "tap": event.tap,
         "stream": event.stream,
-        "log_id": event.bookmark.log_id,
+        "log_id": event.log_id,
         "committed": event.time,
         "writer_id": event.writer_id or None,
         "run_id": event.run_id or None,

@@ -201,7 +201,8 @@ def _commit(snapshot: Snapshot, event: LakeCommit, span: Span) -> Arrival | None
     """The first such commit, in the order of the log."""
     if event.sequence is not None:
         return _numbered(snapshot, event.sequence)
-    is_log = event.after is not None and event.after.log_id == snapshot.log_id
+    after = event.after
+    is_log = after is not None and snapshot.knows(after.log_id, after.sequence)
     if event.after is not None and (is_log or event.since is None):
         position.require(snapshot, event.after)
     if is_log and event.after is not None:

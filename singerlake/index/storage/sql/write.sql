@@ -14,14 +14,15 @@ INSERT INTO taps (tap) VALUES (:tap) ON CONFLICT (tap) DO NOTHING
 
 -- name: lock_stream
 -- Where a stream stands. Other followers wait here, where a database has more than one writer.
-SELECT tap, stream, bookmark FROM streams WHERE key = :key
+SELECT tap, stream, bookmark, log_id FROM streams WHERE key = :key
 
 -- name: lock_tap
 -- Where a tap's runs stand. Others wait here too.
 SELECT bookmark FROM taps WHERE tap = :tap
 
 -- name: keep_stream
--- The bookmark of a stream, in the transaction of all that was read up to it.
+-- The bookmark of a stream, in the transaction of all that was read up to it, and which log gave
+-- out which numbers.
 UPDATE streams SET bookmark = :bookmark, log_id = :log_id WHERE key = :key
 
 -- name: keep_tap
