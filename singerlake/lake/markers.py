@@ -18,7 +18,7 @@ from singerlake.format.catalogue import Entry
 from singerlake.format.keys import StreamKeys
 from singerlake.format.manifest import Manifest
 from singerlake.format.marker import Marker
-from singerlake.lake import clock, registry
+from singerlake.lake import clock, continuation, registry
 from singerlake.lake.registry import Catalogue
 from singerlake.store import Store
 
@@ -113,15 +113,17 @@ def shortage(manifest: Manifest, known: Marker | None) -> str:
     """What a log lacks of what is known; "" where it lacks nothing."""
     if known is None:
         return ""
-    if manifest.log_id != known.log_id:
-        return (
-            f"expected the log {known.log_id}, which is known to have reached sequence "
-            f"{known.sequence}, found another, {manifest.log_id or 'without an id'}: it was begun "
-            "anew, and nothing says what became of the commits before it"
-        )
-    if manifest.last_sequence < known.sequence:
-        return _older(manifest.last_sequence, known)
-    return ""
+    up_to = continuation.common(manifest, known.log_id)
+    end = manifest.last_sequence if up_to is None else up_to
+    if end >= known.sequence:
+        return ""
+    if up_to is None:
+        return _older(end, known)
+    there = f"which continues it up to {up_to} only" if up_to else "which continues none of it"
+    return (
+        f"expected the log {known.log_id}, which is known to have reached sequence "
+        f"{known.sequence}, found another, {manifest.log_id}, {there}"
+    )
 
 
 def _older(end: int, known: Marker) -> str:

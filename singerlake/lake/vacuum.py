@@ -33,6 +33,10 @@ MOST_PARTS = 10_000
 GRACE = timedelta(days=7)
 """How long replaced files are kept for readers that began before the merge."""
 
+SHORTEST = timedelta(hours=1)
+"""Of a shorter grace the command warns: readers of some minutes are overtaken. What is being
+committed needs none, because no name of a file comes again."""
+
 
 @dataclass(frozen=True)
 class VacuumOptions:
