@@ -108,7 +108,7 @@ def test_a_stream_that_is_not_there_is_wrong_use(built: Path) -> None:
 
 @pytest.mark.parametrize(("grace", "warned"), [("0", True), ("0.5", True), ("1", False)])
 def test_a_grace_of_less_than_an_hour_is_warned_of(root: Path, grace: str, warned: bool) -> None:
-    result = run("vacuum", root, *ONLY, "--purge", "--grace", grace, "--json")
+    result = run("vacuum", small(root), *ONLY, "--purge", "--grace", grace, "--json")
     assert result.exit_code == 0
     assert ("Careful: " in result.stderr and "StaleSnapshot" in result.stderr) == warned
     assert json.loads(result.stdout)["applied"] is False
