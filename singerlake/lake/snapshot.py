@@ -19,7 +19,6 @@ from singerlake.lake import (
     continuation,
     inventory,
     log,
-    markers,
     merge,
     provenance,
     registry,
@@ -175,6 +174,8 @@ def _by_listing(store: Store, keys: StreamKeys) -> Snapshot:
 
 def _since_made(store: Store, keys: StreamKeys, at: Marker) -> Snapshot:
     """A stream that came while it was looked for. Raises `MissingCommits` for one that is gone."""
+    from singerlake.lake import markers  # who finds all of it needs none of it
+
     try:
         return Snapshot(store, keys, log.read_head(store, keys).manifest)
     except NotFound:

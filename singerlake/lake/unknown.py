@@ -18,7 +18,7 @@ from singerlake.errors import (
 from singerlake.format import keys as key_names
 from singerlake.format.lake_document import has_landed
 from singerlake.format.nearest import did_you_mean
-from singerlake.lake import markers, registry
+from singerlake.lake import registry
 from singerlake.store import Store
 
 
@@ -42,7 +42,7 @@ def require_tap(store: Store, tap_id: str) -> None:
     if tap_id not in known:
         raise missing_tap(store, tap_id)
     if has_vanished(store, tap_id):
-        raise markers.vanished_tap(store, tap_id)
+        raise _vanished(store, tap_id)
     hidden = set(registry.names_in(store, key_names.ROOT)) - set(known)
     if hidden:
         raise CorruptDocument(
@@ -60,6 +60,12 @@ def has_vanished(store: Store, tap_id: str) -> bool:
         return False
 
 
+def _vanished(store: Store, tap_id: str) -> SingerlakeError:
+    from singerlake.lake import markers  # who finds all of it needs none of it
+
+    return markers.vanished_tap(store, tap_id)
+
+
 def missing_tap(store: Store, tap_id: str) -> SingerlakeError:
     """The error for a tap that is not there: `UnknownTap`, `NotALake`, or `MissingCommits`."""
     try:
@@ -67,7 +73,7 @@ def missing_tap(store: Store, tap_id: str) -> SingerlakeError:
     except NotALake as error:
         return error
     if has_vanished(store, tap_id):
-        return markers.vanished_tap(store, tap_id)
+        return _vanished(store, tap_id)
     return unknown_tap(store.url, tap_id, _taps(store))
 
 

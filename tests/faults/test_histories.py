@@ -19,6 +19,7 @@ from tests.faults.history import History
 from tests.faults.result import Line
 from tests.faults.scale import scaled
 from tests.faults.truth import Violation
+from tests.faults.vanishing import Vanishing, unmarked
 
 SUITE = "Histories"
 PARTS = scaled(1, 4)
@@ -58,6 +59,29 @@ def test_every_history_is_that_of_the_reference(part: int) -> None:
             super().teardown()
 
     run(Counted, EXAMPLES)
+    line.keep()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_what_vanishes_is_seen() -> None:
+    line = Line(
+        SUITE,
+        "the same, with deleted folders and older manifests put back",
+        "tests/faults/test_histories.py -k vanishes",
+        bounds=f"up to {STEPS} steps",
+    )
+
+    class Counted(Vanishing):
+        def teardown(self) -> None:
+            line.runs += 1
+            line.faults += self.counted["faults"]
+            super().teardown()
+
+    run(Counted, scaled(40, 300))
+    with pytest.raises(Violation) as seen, unmarked():
+        run(Vanishing, 1000, [Phase.generate])
+    line.control(seen.value.kind == "UNSEEN", ("unmarked", seen.value.kind))
     line.keep()
 
 
