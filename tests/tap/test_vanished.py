@@ -96,7 +96,7 @@ def test_check_and_ls_say_so_too(root: Path, code: str) -> None:
     LOSSES[code](root)
     found = told("check", root, code=1)["findings"]
     assert [one["code"] for one in found if one["level"] == "error"] == [code]
-    assert "--apply" in found[0]["message"]
+    assert code == "log-shorter" or "--apply" in found[0]["message"]
     if code != "log-shorter":  # of which ls reads the manifest alone
         assert singerlake("ls", root).exit_code == 3
         assert singerlake("show", root, TAP_ID, STREAM).exit_code == 3

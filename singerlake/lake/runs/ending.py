@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -15,14 +16,16 @@ from singerlake.format.marker import Marker
 from singerlake.format.run import Outcome, RunDocument, RunStream
 from singerlake.format.run_keys import RunKeys
 from singerlake.format.run_log import RunLog
-from singerlake.lake import clock, markers
+from singerlake.lake import clock
 from singerlake.lake.lock import LockTimes
-from singerlake.lake.markers import Known
 from singerlake.lake.runs import documents, surroundings
 from singerlake.lake.runs import log as logs
 from singerlake.lake.runs.change import change
 from singerlake.lake.runs.log import Head
 from singerlake.store import Store
+
+if TYPE_CHECKING:
+    from singerlake.lake.markers import Known
 
 logger = logging.getLogger(__name__)
 
@@ -77,6 +80,8 @@ def end(
     the next run of the tap adds it. `known` is what the run knows of the tap's documents, which
     spares requests.
     """
+    from singerlake.lake import markers  # who reads runs needs none of it
+
     keys, head = RunKeys(ended.tap_id), None
     with _warning(store, keys):
         # Before the document is there: then nobody can have added its row yet.
