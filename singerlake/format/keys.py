@@ -8,6 +8,7 @@
     raw/<tap>/_runs/<begun>-<run id>-<writer id>.json
     raw/<tap>/_runs/_segments/<level>-<first>-<last>-<id>.json
     raw/<tap>/<stream>/manifest.json
+    raw/<tap>/<stream>/manifest.copy.json
     raw/<tap>/<stream>/_segments/<level>-<first>-<last>-<id>.json
     raw/<tap>/<stream>/_merges/<first>-<last>-<id>.json
     raw/<tap>/<stream>/_uploads/<job>/<schema hash>/<file>.json
@@ -54,6 +55,7 @@ __all__ = [
     "escape",
     "file_path",
     "is_named_by_content",
+    "is_of_files",
     "merge_path",
     "note_path",
     "parse",
@@ -83,6 +85,7 @@ _SEGMENT = re.compile(
 _MERGE = re.compile(r"\d+-\d+-[0-9a-f]{8}\.json", re.ASCII)
 _JOB = re.compile(r"[0-9a-f]{32}")
 _WITHDRAWN = "withdrawn.json"
+_COPY = "manifest.copy.json"
 
 
 @dataclass(frozen=True)
@@ -162,6 +165,10 @@ class StreamKeys:
     def manifest(self) -> str:
         return f"{self.folder}/manifest.json"
 
+    @property
+    def manifest_copy(self) -> str:
+        return f"{self.folder}/{_COPY}"
+
     def lock(self, schema_hash: str) -> str:
         return f"{self.folder}/{schema_hash}/singerlake.lock"
 
@@ -178,6 +185,11 @@ def file_path(schema_hash: str, name: FileName) -> str:
 def segment_path(level: int, first: int, last: int, unique: str) -> str:
     """A segment's path as the manifest has it; `unique` is eight hexadecimal digits."""
     return f"_segments/{level}-{first:012d}-{last:012d}-{unique}.json"
+
+
+def is_of_files(segment: str) -> bool:
+    """Whether a segment's path is that of one of the lowest level."""
+    return segment.startswith("_segments/1-")
 
 
 def merge_path(first: int, last: int, unique: str) -> str:
@@ -209,8 +221,9 @@ class TapObject:
 
 @dataclass(frozen=True)
 class StreamObject:
-    """Something in a stream's folder: `kind` is manifest, segment, merge, note, lock, file, blob
-    (the bytes of a file of any kind) or removal (what tells that a purge is removing blobs).
+    """Something in a stream's folder: `kind` is manifest, copy (of the manifest), segment, merge,
+    note, lock, file, blob (the bytes of a file of any kind) or removal (what tells that a purge is
+    removing blobs).
 
     A note has the `job` that it is of, and the path of the file that it is about: none where it
     tells that the job was withdrawn.
@@ -252,6 +265,8 @@ def _in_stream(keys: StreamKeys, rest: list[str]) -> StreamObject | None:
     path = "/".join(rest)
     if path == "manifest.json":
         return StreamObject(keys, "manifest", path)
+    if path == _COPY:
+        return StreamObject(keys, "copy", path)
     if rest[0] == uploads_folder():
         return _note(keys, rest)
     if rest[0] == FILES:

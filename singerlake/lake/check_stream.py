@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -13,11 +13,12 @@ from singerlake.format import keys as key_names
 from singerlake.format import seal as seals
 from singerlake.format.keys import FileName, StreamKeys, StreamObject
 from singerlake.format.manifest import File, Manifest, Segment
-from singerlake.lake import log, merge, retired, source, uploads
+from singerlake.lake import log, manifest_copy, merge, retired, shortened, source, uploads
 from singerlake.lake.blobs import orphan
 from singerlake.lake.finding import CheckReport, Finding, Level
 from singerlake.lake.inventory import ListedFile, StreamInventory
 from singerlake.lake.parallel import in_parallel
+from singerlake.lake.shortened import Place
 from singerlake.store import Store
 
 
@@ -57,14 +58,17 @@ def examine(store: Store, examination: Examination) -> list[Finding]:
 
 
 def check_stream(
-    store: Store, found: StreamInventory, report: CheckReport
+    store: Store, found: StreamInventory, report: CheckReport, places: Sequence[Place] = ()
 ) -> Iterator[Examination]:
-    """Hold one stream's log against itself, and give the files that have to be read.
+    """Hold one stream's log against itself and against what proves how long it was, and give the
+    files that have to be read.
 
-    Findings and counts go to `report`; locks are not looked at.
+    `places` are those of the stream's readers, as far as the lake has them. Findings and counts go
+    to `report`; locks are not looked at.
     """
     keys = found.keys
     report.streams += 1
+    copy = manifest_copy.read(store, keys)  # before the manifest: a later one is of later commits
     try:
         read = _read_log(store, keys)
     except (NotFound, CorruptDocument) as error:
@@ -74,6 +78,7 @@ def check_stream(
     manifest, files = read.manifest, read.files
     report.findings += read.wrong_segments
     report.findings += _sequences(keys, manifest, files)
+    report.findings += _shortened(store, found, read, copy, places)
     rows = {file.path for file in files}
     if found.files.keys() - rows:
         # Something is not listed: before it is called an orphan, see what is known of it now.
@@ -111,6 +116,26 @@ def check_stream(
             report.findings.append(_shared_orphan(keys, path))
         else:
             yield Examination(keys, listed)
+
+
+def _shortened(
+    store: Store,
+    found: StreamInventory,
+    read: _Log,
+    copy: Manifest | None,
+    places: Sequence[Place],
+) -> Iterator[Finding]:
+    keys = found.keys
+    proven = shortened.find(store, keys, read.manifest, read.files, copy, places)
+    if proven is not None:
+        message = (
+            f"{proven.reason}: an older manifest was put in its place, or commits were lost. "
+            "Mending it begins a new log, so that whoever has read further notices"
+        )
+        yield Finding(Level.ERROR, "log-shorter", keys.manifest, message, fixable=True)
+    elif found.has_copy and copy is None:
+        message = "the copy of the manifest cannot be read: it is of no use if the manifest is lost"
+        yield Finding(Level.LEFTOVER, "copy-corrupt", keys.manifest_copy, message, fixable=True)
 
 
 class _Log(NamedTuple):

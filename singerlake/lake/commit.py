@@ -26,7 +26,7 @@ from singerlake.format import manifest as manifests
 from singerlake.format import seal as seals
 from singerlake.format.keys import StreamKeys
 from singerlake.format.manifest import Commit, File, Manifest, Segment
-from singerlake.lake import clock, log, retired
+from singerlake.lake import clock, log, manifest_copy, retired
 from singerlake.lake.lock import LockTimes
 from singerlake.lake.log import EVERYTHING, Head, Selection
 from singerlake.lake.patience import Patience, lost_race
@@ -212,8 +212,10 @@ def replace(
     times: LockTimes,
     *,
     seals: bool = True,
+    copies: bool = False,
 ) -> Head:
-    """Apply `update` to the newest manifest, and return the head that `is_done` accepts.
+    """Apply `update` to the newest manifest, and return the head that `is_done` accepts. Where rows
+    of files were sealed, or where it `copies`, the manifest is copied then.
 
     Where it `seals`, `is_done` has to tell a put that was ever applied, whatever was committed
     since: a segment of one that never was is deleted, and nobody may hold a snapshot that needs it.
@@ -229,13 +231,17 @@ def replace(
             )
         except (Changed, OutcomeUnknown):
             fresh = _read_again(store, keys)
+            done = is_done(fresh)
         else:
-            if store.promise() is Promise.CONDITIONAL:
-                return fresh
-            # No condition held another writer back, so see who won.
-            time.sleep(times.settle)
-            fresh = _read_again(store, keys)
-        if is_done(fresh):
+            done = store.promise() is Promise.CONDITIONAL
+            if not done:
+                # No condition held another writer back, so see who won.
+                time.sleep(times.settle)
+                fresh = _read_again(store, keys)
+                done = is_done(fresh)
+        if done:
+            if copies or key_names.is_of_files(segment):
+                manifest_copy.keep(store, keys, fresh.manifest)
             return fresh
         # Where our put required a version that is history, it cannot be applied any more: unless
         # it was, nothing will name this segment.

@@ -18,9 +18,11 @@ from singerlake.lake import (
     adoption,
     commit,
     cutting,
+    evidence,
     examined,
     inventory,
     log,
+    manifest_copy,
     markers,
     orphan_segments,
     rebuilding,
@@ -67,14 +69,19 @@ def _fix_stream(
 ) -> list[str]:
     keys = found.keys
     if keys.manifest in wrong:
-        report, _ = rebuilding.rebuild_stream(store, found)
+        places = evidence.with_markers(store, [keys.tap_id])
+        mine = places.get((keys.tap_id, keys.stream), [])
+        report, _ = rebuilding.rebuild_stream(store, found, places=mine)
         if report.streams:
-            end = markers.of_manifest(log.read_head(store, keys).manifest)
-            markers.settle(store, keys.tap_id, {keys.stream: end})
+            markers.settle_where_reached(store, keys)
         done = [f"rebuilt {keys.manifest}"] if report.streams else []
         done += [f"gave new numbers to the files of {folder}" for folder in report.renumbered]
+        done += [f"began a new log for {what}" for what in report.continued]
         return done + [f"left out {error}" for error in report.skipped]
     done = []
+    if keys.manifest_copy in wrong:
+        manifest_copy.keep(store, keys, log.read_head(store, keys).manifest)
+        done.append(f"copied {keys.manifest} again")
     orphans = [file for file in found.files.values() if keys.under(file.path) in wrong]
     if orphans:
         adopted = _adopt(store, keys, orphans, times)

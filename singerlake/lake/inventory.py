@@ -66,6 +66,7 @@ class StreamInventory:
     blobs: dict[str, ListedBlob] = field(default_factory=dict)
     removals: list[str] = field(default_factory=list)
     has_manifest: bool = False
+    has_copy: bool = False
 
 
 @dataclass
@@ -169,5 +170,7 @@ def _add(found: StreamInventory, item: StreamObject, listed: Listed) -> None:
         found.blobs[item.path] = ListedBlob(listed.size, listed.modified)
     elif item.kind == "removal":
         found.removals.append(listed.key)
+    elif item.kind == "copy":
+        found.has_copy = True
     else:
         found.locks.append(listed.key)

@@ -18,7 +18,7 @@ from singerlake.format.catalogue import Entry
 from singerlake.format.keys import StreamKeys
 from singerlake.format.manifest import Manifest
 from singerlake.format.marker import Marker
-from singerlake.lake import clock, continuation, registry
+from singerlake.lake import clock, continuation, log, registry
 from singerlake.lake.registry import Catalogue
 from singerlake.store import Store
 
@@ -103,6 +103,15 @@ def settle(store: Store, tap_id: str, reached: Mapping[str, Marker | None]) -> N
         registry.change_catalogue(store, tap_id, change)
 
 
+def settle_where_reached(store: Store, keys: StreamKeys) -> None:
+    """For a log that was mended. Where it lacks commits that are known, its marker stays: somebody
+    has to see that."""
+    known = marker.of((registry.read_catalogue(store, keys.tap_id) or {}).get(keys.stream))
+    end = of_manifest(log.read_head(store, keys).manifest)
+    if known is not None and end is not None and end.sequence >= known.sequence:
+        settle(store, keys.tap_id, {keys.stream: end})
+
+
 def of_manifest(manifest: Manifest) -> Marker | None:
     """Where a log ends; None for an empty one."""
     end = Marker(manifest.log_id, manifest.last_sequence)
@@ -184,6 +193,6 @@ def remedy(what: StreamKeys | str) -> str:
     """What to do, for a stream or a tap."""
     names = what if isinstance(what, str) else f"{what.tap_id} {what.stream}"
     return (
-        "Put back what is missing from a backup, if you have one; then `singerlake rebuild ROOT "
+        "Put back what is missing from a backup, if you have one; then `singerlake restore ROOT "
         f"{names} --apply` accepts what there is, and readers go on"
     )

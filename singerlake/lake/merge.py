@@ -241,7 +241,10 @@ def commit_merges(
             return False
         return merged.keys() <= retired.holding(store, keys, rows, merged).keys()
 
-    return commit.replace(store, keys, log.read_head(store, keys), update, is_done, times)
+    # The copy from before names files that a purge may remove from now on.
+    return commit.replace(
+        store, keys, log.read_head(store, keys), update, is_done, times, copies=True
+    )
 
 
 def _moved(versions: dict[str, Version], paths: Mapping[str, str]) -> dict[str, Version]:

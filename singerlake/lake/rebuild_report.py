@@ -12,7 +12,8 @@ class RebuildReport:
     `adopted`: files that no manifest named, and now one does; `gone`: files that were named
     and are not there; `changed`: files that are not what the manifest said; `skipped`: files that
     are no readable Singer files, and unreadable documents of runs; `renumbered`: streams whose
-    sequence numbers are new, and folders of runs whose numbers are; `runs`: rows of run logs;
+    sequence numbers are new, and folders of runs whose numbers are; `continued`: streams whose
+    log was begun anew, each with the last number that stayed; `runs`: rows of run logs;
     `set_aside`: copies of documents that could not be read; `unpinned`: pins, each with the stream
     in which it cannot be read any more; `missing`: what the lake knows of, and is not there: from
     now on it is not expected.
@@ -28,6 +29,7 @@ class RebuildReport:
     changed: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     renumbered: list[str] = field(default_factory=list)
+    continued: list[str] = field(default_factory=list)
     set_aside: list[str] = field(default_factory=list)
     unpinned: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)

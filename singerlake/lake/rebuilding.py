@@ -1,16 +1,15 @@
 """Rebuild: makes the manifests, catalogues and lake document again, from the files alone.
 
-What a readable manifest says of the order is kept, sequence numbers and all; files that it did
-not name get the next numbers, files that are gone leave a gap behind. Where there is none,
-files are numbered by their last record, and the log gets a new id, so that bookmarks of the old
-one are refused rather than misread.
+What is known of the order is kept, sequence numbers and all (`known_order`); files that it does not
+name get the next numbers, files that are gone leave a gap behind. Where nothing is known, files are
+numbered by their last record. Where not all of it is, the log gets a new id, so that bookmarks
+behind what is known are refused rather than misread.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -35,13 +34,18 @@ from singerlake.lake import (
     acceptance,
     adoption,
     commit,
+    continuation,
     cutting,
+    evidence,
     examined,
     inventory,
+    known_order,
     log,
+    manifest_copy,
     newer_formats,
     orphan_segments,
     pins,
+    reapplied,
     repair,
     retired,
     uploads,
@@ -50,9 +54,11 @@ from singerlake.lake.check_markers import check_markers
 from singerlake.lake.examined import Examined
 from singerlake.lake.identity import new_writer_id
 from singerlake.lake.inventory import ListedFile, StreamInventory
+from singerlake.lake.known_order import Known
 from singerlake.lake.parallel import Progress, Steps, in_parallel, no_progress
 from singerlake.lake.rebuild_report import RebuildReport
 from singerlake.lake.runs import mending
+from singerlake.lake.shortened import Place
 from singerlake.store import Store
 
 ATTEMPTS = 10
@@ -71,10 +77,12 @@ def rebuild(
     steps = Steps(progress, found.file_count())
     report = RebuildReport(taps=len(found.tap_ids()))
     entries: dict[str, dict[str, Entry]] = {tap: {} for tap in found.tap_ids()}
+    places = evidence.with_markers(store, found.tap_ids())
     for one in found.streams.values():
-        done, schema = rebuild_stream(store, one, steps)
+        mine = places.get((one.keys.tap_id, one.keys.stream), [])
+        done, schema = rebuild_stream(store, one, steps, mine)
         report.add(done)
-        if done.renumbered or done.gone:
+        if done.renumbered or done.continued or done.gone:
             report.unpinned += [
                 f"{pin} in {one.keys.folder}" for pin in pins.broken(store, one.keys)
             ]
@@ -98,19 +106,28 @@ def _run_log(store: Store, keys: RunKeys) -> RebuildReport:
 
 
 def rebuild_stream(
-    store: Store, found: StreamInventory, steps: Steps | None = None
+    store: Store,
+    found: StreamInventory,
+    steps: Steps | None = None,
+    places: Sequence[Place] = (),
 ) -> tuple[RebuildReport, Schema | None]:
-    """Make one stream's manifest again; the schema is its newest, None if it has no file."""
+    """Make one stream's manifest again; the schema is its newest, None if it has no file.
+
+    `places` are those of readers of the stream (`shortened.places`), or of whatever else knows how
+    long its log was. Where they, or the copy of the manifest, prove that an older manifest lies
+    there, the log is begun anew.
+    """
     keys = found.keys
     steps = steps or Steps(no_progress, len(found.files))
     reads, skipped = _read_all(store, found, steps)
     digests = examined.digests(keys, reads.values())
     writer_id = new_writer_id()
     for attempt in range(ATTEMPTS):
-        known = _known(store, keys)
+        known = known_order.find(store, keys, places)
         if attempt or known.may_tell_more:
             found, reads, skipped = _read_rest(store, found, reads, skipped)
             digests = examined.digests(keys, reads.values())
+        known = _trusted(store, found, known, reads)
         if known.version is None and not reads:
             return RebuildReport(skipped=list(skipped.values())), None
         report = RebuildReport(streams=1, skipped=list(skipped.values()))
@@ -129,6 +146,7 @@ def rebuild_stream(
                 # A writer committed meanwhile, or a purge began: the manifest that we now re-read
                 # names the files of the one, and of those that the other removes it needs none.
                 continue
+        manifest_copy.keep(store, keys, small)
         orphan_segments.remove(store, keys, segments, small)
         totals = manifests.totals(whole)
         report.files, report.records = totals.files, totals.records
@@ -139,7 +157,7 @@ def rebuild_stream(
     )
 
 
-def _are_there(store: Store, keys: StreamKeys, whole: Manifest, known: _Known) -> bool:
+def _are_there(store: Store, keys: StreamKeys, whole: Manifest, known: Known) -> bool:
     """Whether all files that a rebuild found besides the log still lie there.
 
     A purge removes a merged file that was given up before its document. So whoever did not see
@@ -208,41 +226,34 @@ def _read_rest(
     return dataclasses.replace(rest, files=now.files), known | more, still_wrong | wrong
 
 
-@dataclass(frozen=True)
-class _Known:
-    """The manifest, where the whole log can be read, and its rows; the version of what lies there,
-    readable or not, None where nothing does."""
+def _trusted(
+    store: Store, found: StreamInventory, known: Known, reads: dict[str, Examined]
+) -> Known:
+    """Of what is not known whole, what can be told from the files that are there.
 
-    manifest: Manifest | None = None
-    files: tuple[File, ...] = ()
-    version: str | None = None
-
-    @property
-    def may_tell_more(self) -> bool:
-        """Whether it may name a file that came since the others were listed, unseen.
-
-        Writers go on committing to a log that cannot be read whole. All that it names was there
-        before it, so that a listing from now on has it.
-        """
-        return self.manifest is None and self.version is not None
-
-
-def _known(store: Store, keys: StreamKeys) -> _Known:
-    try:
-        stored = store.read(keys.manifest)
-    except NotFound:
-        return _Known()
-    try:
-        manifest = log.decode(store, keys, stored.data)
-        return _Known(manifest, tuple(log.files(store, keys, manifest)), stored.version)
-    except CorruptDocument:
-        return _Known(version=stored.version)
+    Where the document of a merge cannot be read, nobody knows which files it replaced: then all are
+    taken, in an order of their own.
+    """
+    if known.is_whole or known.manifest is None:
+        return known
+    there = {path: read.entry for path, read in reads.items()}
+    rows = reapplied.with_merges(store, found.keys, known.files, there, found.merges)
+    readable = {path: entry.checksum for path, entry in there.items()}
+    if retired.find(store, found, rows, readable).lost:
+        return Known(version=known.version)
+    if tuple(rows) == known.files:
+        return known
+    last = max(known.manifest.last_sequence, *(row.sequence for row in rows[-1:]))
+    # Its segments have the rows of before.
+    manifest = msgspec.structs.replace(known.manifest, last_sequence=last, segments=())
+    up_to = last if known.up_to == known.manifest.last_sequence else known.up_to
+    return Known(manifest, tuple(rows), known.version, up_to)
 
 
 def _merged(
     store: Store,
     found: StreamInventory,
-    known: _Known,
+    known: Known,
     reads: dict[str, Examined],
     digests: dict[str, str],
     writer_id: str,
@@ -283,7 +294,16 @@ def _merged(
     # Of more than a manifest keeps, readers only have to notice that some are missing.
     for kind, file in changes[-(KEPT + 1) :]:
         whole = manifests.revised(whole, kind, file.lowest_sequence, file.sequence)
-    return whole
+    if known.up_to is None:
+        return whole
+    # Another file than was committed under a number proves nothing of what comes behind.
+    other = (file.lowest_sequence - 1 for kind, file in changes if kind == "unknown")
+    up_to = min([known.up_to, *other])
+    if up_to:
+        report.continued.append(f"{keys.folder} up to {up_to}")
+    else:
+        report.renumbered.append(keys.folder)
+    return continuation.begin_anew(whole, fresh, up_to)
 
 
 def _rightful(files: Iterable[File], reads: dict[str, Examined]) -> dict[str, File]:
@@ -304,7 +324,7 @@ def _rightful(files: Iterable[File], reads: dict[str, Examined]) -> dict[str, Fi
 def _orphans(
     store: Store,
     found: StreamInventory,
-    known: _Known,
+    known: Known,
     kept: list[File],
     reads: dict[str, Examined],
     first: int,
@@ -322,8 +342,9 @@ def _orphans(
         gone = retired.find(store, found, kept, readable)
         if gone.lost:
             return []  # they may be what a merge replaced; a check tells of them
-        # Without a manifest nothing tells what their jobs have committed: then they are taken.
-        waiting = {note.file for note in found.notes}
+        # Where not all of the log is known, nothing tells what their jobs have committed: then they
+        # are taken.
+        waiting = {note.file for note in found.notes} if known.is_whole else set()
         named |= gone.replaced | gone.uncommitted | gone.stood_for | gone.not_whole | waiting
         alone = gone.alone
     unnamed = [read for path, read in reads.items() if path not in named]

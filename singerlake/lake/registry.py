@@ -20,7 +20,7 @@ from singerlake.errors import (
     NotFound,
     OutcomeUnknown,
 )
-from singerlake.format import catalogue, lake_document, marker
+from singerlake.format import catalogue, lake_document
 from singerlake.format import keys as key_names
 from singerlake.format.catalogue import Entry
 from singerlake.lake import clock
@@ -109,6 +109,8 @@ def note(store: Store, tap_id: str, **moments: datetime | None) -> None:
 def register_streams(store: Store, tap_id: str, entries: Mapping[str, Entry]) -> Catalogue:
     """Have these entries in the tap's catalogue, in place of what those streams had, but for the
     markers that are known. Returns it."""
+    from singerlake.format import marker  # who reads needs none of it
+
     return change_catalogue(store, tap_id, lambda known: marker.keeping(known, entries))
 
 

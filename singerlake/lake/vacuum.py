@@ -17,7 +17,17 @@ from singerlake.errors import BusyError, NotFound
 from singerlake.format import compression
 from singerlake.format.keys import StreamKeys
 from singerlake.format.manifest import File, Manifest, Segment
-from singerlake.lake import clock, commit, inventory, lock, log, merge, retired, uploads
+from singerlake.lake import (
+    clock,
+    commit,
+    inventory,
+    lock,
+    log,
+    manifest_copy,
+    merge,
+    retired,
+    uploads,
+)
 from singerlake.lake.blobs import purge as blob_purge
 from singerlake.lake.commit import missing_manifest
 from singerlake.lake.identity import new_writer_id
@@ -249,6 +259,8 @@ def _purge_merged(
         # A vacuum that sleeps before its put, thought dead, must not wake up and name them. Nor may
         # a rebuild that has read them: its put requires the manifest of before.
         manifest = commit.touch(store, keys, new_writer_id(), LockTimes()).manifest
+        # Of a vacuum that died before its copy, the older one still names what goes now.
+        manifest_copy.keep(store, keys, manifest)
         left_at = min(now, _store_time(store, keys)) - max(grace, abandoned)
         going = _going(store, found, manifest, now - grace, left_at)
         # A merged file whose document is gone would be an orphan, and its records be there twice.

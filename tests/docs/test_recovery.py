@@ -82,6 +82,7 @@ def ids(root: Path) -> list[int]:
 
 def number_anew(root: Path) -> list[str]:
     (root / KEYS.manifest).rename(root.parent / "kept.json")
+    (root / KEYS.manifest_copy).unlink(missing_ok=True)
     return rebuild(open_lake(root).store, KEYS.tap_id, KEYS.stream).renumbered
 
 

@@ -224,7 +224,7 @@ def test_the_findings_are_those_of_check() -> None:
     text = "".join(path.read_text(encoding="utf-8") for path in sources)
     kinds = (
         "manifest|segment|merge|sequence|file|name|blob|"
-        "stream|schema|catalogue|lake-document|orphan|stale|foreign|run-log|run|pin|log|tap"
+        "stream|schema|catalogue|lake-document|orphan|stale|foreign|run-log|run|pin|log|tap|copy"
     )
     found = set(re.findall(rf'"((?:{kinds})-[a-z]+)"', text))
     assert {row[0] for row in rows("findings")} == found | {"lock", "removal"}

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from singerlake.errors import CorruptDocument, NotFound, SingerlakeError
+from singerlake.format.continued import Continued
 from singerlake.format.keys import RunKeys, StreamKeys
 from singerlake.format.manifest import File
 from singerlake.lake import Snapshot, log, registry
@@ -71,12 +72,15 @@ class Consumer:
         place = self.at(event.tap, event.stream)
         match event:
             case Committed():
+                self._require_log(place, event)
                 _follow(place, event)
                 place.holders |= _held(event.files, event.first_sequence, event.last_sequence)
                 place.digits |= {file.sequence: file.check for file in event.files}
             case Lost():
+                self._require_log(place, event)
                 _lose(place, event)
             case Replaced():
+                self._require_log(place, event)
                 _require_same_place(place, event)
                 for number in range(event.first_sequence, event.last_sequence + 1):
                     place.holders.pop(number, None)
@@ -95,6 +99,16 @@ class Consumer:
         # A tap's place hears of its catalogue too.
         place.is_stale = place.failed == "StaleBookmark" or (place.failed != "" and place.is_stale)
         self.is_sound = True
+
+    def _require_log(self, place: Place, event: Event) -> None:
+        """The log is the one that was read, or one in which all that was read is what it was."""
+        before = place.bookmark
+        if before.log_id in ("", event.bookmark.log_id):
+            return
+        truth = read(self.store, StreamKeys(event.tap, event.stream))
+        if truth is None or truth.log_id != event.bookmark.log_id:
+            raise Violation(f"ORDER {event}: of another log than {before}")
+        truth.require_continued(place, event)
 
     def _require_commits(self, event: RunEnded) -> None:
         """The commits that a run names have come, where its streams can be read."""
@@ -141,9 +155,6 @@ class Consumer:
 
 def _follow(place: Place, event: Committed) -> None:
     """The next numbers, and a file for each of them."""
-    before = place.bookmark
-    if before.log_id not in ("", event.bookmark.log_id):
-        raise Violation(f"ORDER {event}: of another log than {before}")
     _require_next(place, event.first_sequence, event)
     covered = [n for file in event.files for n in range(file.lowest_sequence, file.sequence + 1)]
     if covered != list(range(event.first_sequence, event.bookmark.sequence + 1)):
@@ -172,7 +183,7 @@ def _require_next(place: Place, first: int, event: Event) -> None:
 
 def _require_same_place(place: Place, event: Replaced | Lost) -> None:
     before, after = place.bookmark, event.bookmark
-    if (before.log_id, before.sequence) != (after.log_id, after.sequence):
+    if before.sequence != after.sequence:
         raise Violation(f"BACK {event}, the consumer is at {before}")
     if event.last_sequence > before.sequence:
         raise Violation(f"ORDER {event}: not read yet")
@@ -210,10 +221,14 @@ class Reading:
     lost: dict[int, str]
     """The digits of files that are gone, as far as the gaps have them."""
 
+    continued: tuple[Continued, ...] = ()
+
     def require(self, keys: StreamKeys, place: Place) -> None:
         """Raises `Violation` where a consumer that has read all is elsewhere."""
         at = place.bookmark
-        if at.log_id != self.log_id:
+        if at.log_id != self.log_id and at.sequence and at.sequence <= self.continues(at.log_id):
+            self.require_continued(place, keys)
+        elif at.log_id != self.log_id:
             if self.last_sequence or at.log_id:
                 raise Violation(f"MISSED {keys}: at {at}, the log is {self.log_id}")
             return
@@ -224,6 +239,20 @@ class Reading:
             raise Violation(f"MISSED {keys}: at {at}, the log ends at {self.last_sequence}")
         elif place.holders != self.holders:
             raise Violation(f"WRONG {keys}: {place.holders}, expected {self.holders}")
+
+    def continues(self, log_id: str) -> int:
+        """Up to which number it goes on from an older log; 0 where it does not."""
+        return max((one.up_to for one in self.continued if one.log_id == log_id), default=0)
+
+    def require_continued(self, place: Place, what: object) -> None:
+        """Raises `Violation` where a number that was read in an older log is another commit here,
+        or behind what both have. Digits decide, and not what the log says of itself."""
+        at = place.bookmark
+        if at.sequence > self.continues(at.log_id):
+            raise Violation(f"ORDER {what}: of another log than {at}")
+        for number, read in place.digits.items():
+            if LOST not in (read, here := self.digits.get(number, LOST)) and read != here:
+                raise Violation(f"CLAIMED {what}: {number} was {read}, and is {here} in this log")
 
     def is_another(self, place: Place) -> bool:
         """Whether the numbers up to the bookmark were given again."""
@@ -259,4 +288,4 @@ def read(store: Store, keys: StreamKeys) -> Reading | None:
         return None
     held = _held(tuple(files), 1, manifest.last_sequence)
     lost = {gap.last_sequence: gap.check for gap in manifest.gaps if gap.check}
-    return Reading(manifest.log_id, manifest.last_sequence, held, digits, lost)
+    return Reading(manifest.log_id, manifest.last_sequence, held, digits, lost, manifest.continues)

@@ -217,6 +217,7 @@ def documents_of(keys: StreamKeys) -> tuple[str, ...]:
         RunKeys(keys.tap_id).log,
         key_names.catalogue(keys.tap_id),
         key_names.LAKE_DOCUMENT,
+        keys.manifest_copy,
     )
 
 

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from singerlake.format.manifest import Commit, Manifest
 from singerlake.format.pin import Pin
 from singerlake.format.run_log import Row
-from singerlake.lake import Snapshot, pins
+from singerlake.lake import Snapshot, continuation, pins
 from singerlake.lake.feed import history, position
 from singerlake.lake.feed.bookmark import Bookmark
 from singerlake.lake.feed.event import Event
@@ -123,6 +124,25 @@ def runs_before_commits() -> contextlib.AbstractContextManager[Any]:
     return mock.patch.object(Feed, "poll", early)
 
 
+def any_place_of_a_continued_log() -> contextlib.AbstractContextManager[Any]:
+    """A feed that takes every bookmark of a log that is continued, however far it has read."""
+
+    def is_known(manifest: Manifest, log_id: str, sequence: int) -> bool:
+        return continuation.common(manifest, log_id) != 0
+
+    return mock.patch.object(continuation, "is_known", is_known)
+
+
+def more_than_is_proven() -> contextlib.AbstractContextManager[Any]:
+    """A rebuild that continues a log up to the end of what it made, whatever was proven."""
+    begin = continuation.begin_anew
+
+    def begin_anew(manifest: Manifest, made: Commit, up_to: int) -> Manifest:
+        return begin(manifest, made, manifest.last_sequence)
+
+    return mock.patch.object(continuation, "begin_anew", begin_anew)
+
+
 CONTROLS: dict[Broken, set[str]] = {
     runs_before_commits: {"EARLY"},
     # A run may have committed what was lost since: then its end comes too early.
@@ -132,6 +152,8 @@ CONTROLS: dict[Broken, set[str]] = {
     no_look_at_the_bookmark: {"MISLED", "WRONG"},
     no_look_at_the_run: {"MISLED"},
     no_look_at_the_pin: {"PINNED"},
+    any_place_of_a_continued_log: {"ORDER", "CLAIMED", "MISSED", "MISLED"},
+    more_than_is_proven: {"CLAIMED", "MISLED"},
 }
 """With what each shows as: not just any error."""
 

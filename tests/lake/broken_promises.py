@@ -186,10 +186,12 @@ def corrupt_segment(store: Store) -> None:
 
 def missing_manifest(store: Store) -> None:
     store.delete(KEYS.manifest)
+    store.delete(KEYS.manifest_copy)
 
 
 def corrupt_manifest(store: Store) -> None:
     overwrite(store, KEYS.manifest, b"{")
+    store.delete(KEYS.manifest_copy)
 
 
 def manifest_of_another_stream(store: Store) -> None:

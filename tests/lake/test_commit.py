@@ -225,8 +225,8 @@ def test_a_commit_costs_five_requests_and_no_listing() -> None:
             "read": 1,  # the lock
             "replace": 1,  # the manifest
             "delete_if": 1,  # the lock
-        } or (number == 200 and requests(store)["create"] == 3)
-    assert sum(requests(store).values()) == 6  # and the segment
+        } or (number == 200 and requests(store)["create"] == 4)
+    assert sum(requests(store).values()) == 8  # and the segment, the copy, and a look at that
     writer.close()
     assert_once_each(store, 201)
 

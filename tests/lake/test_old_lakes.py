@@ -15,11 +15,18 @@ import pytest
 
 from singerlake import Stream, check, open_lake, rebuild
 from singerlake.format.keys import StreamKeys
+from singerlake.index.export import export_lines
+from singerlake.index.ingester import follow
+from singerlake.index.open import open_index
+from singerlake.index.rebuild import rebuild_index
 from singerlake.lake import Bookmark
 from singerlake.lake.feed import increment
 from singerlake.lake.feed.cursor import Cursor
 from singerlake.lake.feed.event import Committed, Event, Replaced
+from singerlake.lake.feed.options import FeedOptions
 from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
+from singerlake.processor import LakeSource, Processor, open_engine
+from tests.processor.running import running, until
 
 LAKES = sorted((Path(__file__).parent.parent / "lakes").iterdir())
 
@@ -70,7 +77,7 @@ def test_it_is_followed_each_number_once_also_while_it_is_vacuumed(root: Path) -
         for stream in tap.streams()
     }
     assert sum(ends.values()) > 20
-    events = list(lake.feed().poll())
+    events = of_streams(lake.feed().poll())
     assert {type(event) for event in events} == {Committed}
     assert numbers_in(events) == {key: list(range(1, end + 1)) for key, end in ends.items() if end}
     # What an older consumer kept: no digits, and no number of a revision.
@@ -82,10 +89,10 @@ def test_it_is_followed_each_number_once_also_while_it_is_vacuumed(root: Path) -
     before = Cursor(places(events))
     for tap, stream in ends:
         vacuum(lake.store, StreamKeys(tap, stream), VacuumOptions())
-    changed = list(lake.feed(before).poll())
+    changed = of_streams(lake.feed(before).poll())
     assert changed
     assert {type(event) for event in changed} == {Replaced}
-    assert list(lake.feed(Cursor({**before.bookmarks, **places(changed)})).poll()) == []
+    assert of_streams(lake.feed(Cursor({**before.bookmarks, **places(changed)})).poll()) == []
     assert numbers_in(lake.feed().poll()) == numbers_in(events)
 
 
@@ -105,6 +112,11 @@ def test_a_cursor_from_before_goes_on(root: Path) -> None:
     assert numbers_in(lake.feed(before, ["tap-shop--sample"], ["orders"]).poll()) == {
         ("tap-shop--sample", "orders"): [19, 20]
     }
+
+
+def of_streams(events: Iterable[Event]) -> list[Event]:
+    """Without the ends of runs, which some of these lakes have."""
+    return [event for event in events if event.stream]
 
 
 def places(events: list[Event]) -> dict[tuple[str, str], Bookmark]:
@@ -146,3 +158,50 @@ def test_a_vacuum_and_a_purge_of_it_lose_nothing(root: Path) -> None:
             purge(store, keys, timedelta(0))
     assert streams(root) == expected(root)
     assert check(store).findings == []
+
+
+def kept_with(root: Path, name: str) -> str:
+    """The address of what followed the lake before."""
+    if not (root / name).exists():
+        pytest.skip(f"nothing kept {name} of this lake")
+    return f"sqlite:///{root / name}"
+
+
+def lose_the_manifest(root: Path) -> None:
+    (root / "raw/tap-shop--sample/orders/manifest.json").unlink()
+    assert rebuild(open_lake(root).store).continued == ["raw/tap-shop--sample/orders up to 20"]
+
+
+def test_an_index_from_before_goes_on(root: Path) -> None:
+    storage, fresh = open_index(kept_with(root, "index.db")), open_index(f"sqlite:///{root}/f.db")
+    lake, stream = open_lake(root), StreamKeys("tap-shop--sample", "orders")
+    assert len(list(storage.entries(stream.tap_id, stream.stream))) == 18
+    vacuum(lake.store, stream, VacuumOptions())
+    assert follow(storage, lake).entries == 2
+    before = list(storage.entries(stream.tap_id, stream.stream))
+    lose_the_manifest(root)
+    assert follow(storage, lake).entries == 0
+    assert list(storage.entries(stream.tap_id, stream.stream)) == before
+    rebuild_index(fresh, lake, lambda event: pytest.fail(event.error))
+    assert list(export_lines(storage)) == list(export_lines(fresh))
+    storage.close()
+    fresh.close()
+
+
+def test_a_processor_from_before_goes_on(root: Path) -> None:
+    """Its engine has seen 18 numbers of the log, which continues them in another."""
+    engine, lake = open_engine(kept_with(root, "engine.db")), open_lake(root)
+    seen: list[int] = []
+    vacuum(lake.store, StreamKeys("tap-shop--sample", "orders"), VacuumOptions())
+    lose_the_manifest(root)
+    options = FeedOptions(poll_seconds=0.02, idle_seconds=0.02)
+    processor = Processor(
+        engine,
+        lambda event: seen.append(event.sequence),
+        source=LakeSource(lake, options=options),
+        grace=30,
+    )
+    with running(processor):
+        until(lambda: len(seen) >= 2)
+    assert seen == [19, 20]
+    engine.close()

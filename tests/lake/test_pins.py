@@ -278,6 +278,7 @@ def test_a_damaged_pin_is_named_and_stops_only_those_who_need_it(store: Store) -
     assert codes(check(store, times=QUICK)) == ["pin-corrupt"]
     tidied(store)
     store.delete(KEYS.manifest)
+    store.delete(KEYS.manifest_copy)
     assert rebuild(store).unpinned == [f"whole in {KEYS.folder}"]
     Lake(store).unpin("p")
     Lake(store).unpin("whole")

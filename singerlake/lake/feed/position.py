@@ -84,9 +84,9 @@ def require(snapshot: Snapshot, bookmark: Bookmark, remedy: str = _ANEW) -> None
         up_to = continuation.common(manifest, bookmark.log_id)
         known = f", which goes on from that one up to {up_to} only" if up_to else ""
         raise StaleBookmark(
-            f"{where}: the bookmark is at {bookmark.sequence} of another log ({bookmark.log_id}, "
-            f"this one is {manifest.log_id}{known}): another lake, or a rebuild gave new sequence "
-            f"numbers; {remedy}"
+            f"{where}: the bookmark belongs to another log ({bookmark.log_id} at "
+            f"{bookmark.sequence}, this one is {manifest.log_id}{known}): another lake, or a "
+            f"rebuild gave new sequence numbers; {remedy}"
         )
     if bookmark.sequence > manifest.last_sequence:
         raise StaleBookmark(

@@ -12,7 +12,6 @@ import msgspec
 
 from singerlake.errors import SingerlakeError
 from singerlake.format import run, run_log
-from singerlake.format.marker import Marker
 from singerlake.format.run import Outcome, RunDocument, RunStream
 from singerlake.format.run_keys import RunKeys
 from singerlake.format.run_log import RunLog
@@ -80,7 +79,8 @@ def end(
     the next run of the tap adds it. `known` is what the run knows of the tap's documents, which
     spares requests.
     """
-    from singerlake.lake import markers  # who reads runs needs none of it
+    from singerlake.format.marker import Marker  # who reads runs needs none of it
+    from singerlake.lake import markers
 
     keys, head = RunKeys(ended.tap_id), None
     with _warning(store, keys):
