@@ -9,11 +9,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from singerlake.errors import NotFound
-from singerlake.format import compression, document, marker, message
+from singerlake.format import compression, document, message
 from singerlake.format import manifest as manifests
+from singerlake.format.catalogue import Entry
 from singerlake.format.keys import StreamKeys
 from singerlake.format.manifest import Commit, File, Gap, Manifest, Totals, Version
-from singerlake.format.marker import Marker
 from singerlake.lake import (
     clock,
     continuation,
@@ -159,8 +159,8 @@ def _by_listing(store: Store, keys: StreamKeys) -> Snapshot:
         known = registry.read_catalogue(store, keys.tap_id) or {}
         if keys.stream not in known:
             raise unknown.missing_stream(store, keys.tap_id, keys.stream, known)
-        if (at := marker.of(known[keys.stream])) is not None:
-            return _since_made(store, keys, at)
+        if (found := _since_made(store, keys, known[keys.stream])) is not None:
+            return found
     manifest = Manifest(
         tap_id=keys.tap_id,
         stream=keys.stream,
@@ -172,10 +172,13 @@ def _by_listing(store: Store, keys: StreamKeys) -> Snapshot:
     return Snapshot(store, keys, manifest)
 
 
-def _since_made(store: Store, keys: StreamKeys, at: Marker) -> Snapshot:
+def _since_made(store: Store, keys: StreamKeys, entry: Entry) -> Snapshot | None:
     """A stream that came while it was looked for. Raises `MissingCommits` for one that is gone."""
-    from singerlake.lake import markers  # who finds all of it needs none of it
+    from singerlake.format import marker  # who finds all of it needs none of it
+    from singerlake.lake import markers
 
+    if (at := marker.of(entry)) is None:
+        return None
     try:
         return Snapshot(store, keys, log.read_head(store, keys).manifest)
     except NotFound:
