@@ -111,6 +111,7 @@ METHODS = {
         "commits",
         "files",
         "gaps",
+        "knows",
         "last_sequence",
         "lines",
         "log_id",

@@ -259,8 +259,9 @@ def _purge_merged(
         # A vacuum that sleeps before its put, thought dead, must not wake up and name them. Nor may
         # a rebuild that has read them: its put requires the manifest of before.
         manifest = commit.touch(store, keys, new_writer_id(), LockTimes()).manifest
-        # Of a vacuum that died before its copy, the older one still names what goes now.
-        manifest_copy.keep(store, keys, manifest)
+        if found.merges:
+            # Of a vacuum that died before its copy, the older one still names what goes now.
+            manifest_copy.keep(store, keys, manifest)
         left_at = min(now, _store_time(store, keys)) - max(grace, abandoned)
         going = _going(store, found, manifest, now - grace, left_at)
         # A merged file whose document is gone would be an orphan, and its records be there twice.

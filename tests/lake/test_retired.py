@@ -410,6 +410,7 @@ def test_a_copy_of_a_lake_whose_times_are_new_is_read_rebuilt_and_purged_alike(
     assert report.adopted == []
     assert numbers_in(copy) == list(range(5))
     copy.delete(KEYS.manifest)
+    copy.delete(KEYS.manifest_copy)
     assert numbers_in(copy) == list(range(5))
     rebuild(copy)
     assert numbers_in(copy) == list(range(5))
