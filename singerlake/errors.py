@@ -27,7 +27,8 @@
     │   ├── CorruptDocument         a manifest, catalogue, lake document or lock cannot be read
     │   ├── CorruptFile             a Singer file is truncated or is not what its name says
     │   ├── MissingFile             a file that the manifest names is not there
-    │   └── MissingManifest         there are files, but the manifest that orders them is gone
+    │   ├── MissingManifest         there are files, but the manifest that orders them is gone
+    │   └── MissingCommits          a tap, a stream or the end of a log is gone that was known
     ├── BusyError               somebody else is at work: try again later
     │   ├── LockTimeout             another writer held the lock for too long
     │   ├── CommitConflict          other writers kept winning the manifest
@@ -163,6 +164,10 @@ class MissingFile(DamageError):
 
 class MissingManifest(DamageError):
     """There are files of the stream, but no manifest that orders them."""
+
+
+class MissingCommits(DamageError):
+    """A tap, a stream, or the end of a stream's log is not there, and the lake knows of it."""
 
 
 class BusyError(SingerlakeError):

@@ -9,7 +9,7 @@ from typing import Any
 
 from singerlake.format.catalogue import Entry
 from singerlake.format.manifest import File
-from singerlake.lake import Stream
+from singerlake.lake import Stream, markers
 from tap_singerlake import content, plan, schema_line
 from tap_singerlake.content import Opened
 from tap_singerlake.plan import Replay
@@ -41,6 +41,8 @@ def planned(
             "`singerlake rebuild` makes it again",
             source.name,
         )
+    else:
+        markers.require(source.store, snapshot.keys, snapshot.manifest, entry)
     if plan.asks_in_vain(snapshot, window):
         log.warning(
             "Stream '%s' has none of the schema versions asked for; it has %s",

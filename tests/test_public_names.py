@@ -82,6 +82,7 @@ ERRORS = {
     "CorruptFile": "DamageError",
     "MissingFile": "DamageError",
     "MissingManifest": "DamageError",
+    "MissingCommits": "DamageError",
     "BusyError": "SingerlakeError",
     "LockTimeout": "BusyError",
     "CommitConflict": "BusyError",

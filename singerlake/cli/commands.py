@@ -36,6 +36,7 @@ COMMANDS = {
     "put": "Put files of any kind into the lake.",
     "read-only": "Refuse every change of a lake.",
     "rebuild": "Make all metadata again, from the files.",
+    "restore": "Have a lake agree with itself after a backup.",
     "runs": "List runs, and how they ended.",
     "show": "Show one stream.",
     "site": "Make pages of a lake.",

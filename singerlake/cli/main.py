@@ -97,9 +97,9 @@ def main(verbose: bool) -> None:
     """Look after a lake of raw Singer data.
 
     Commands take [ROOT] [TAP] [STREAM]. ROOT is a folder, or any fsspec URL such as
-    s3://bucket/lake. It may be left out where $SINGERLAKE_ROOT has it. `rebuild`, `vacuum` and
-    `forget` only report what they would do, until they are given --apply. `project` has --dry-run
-    for that, and `check` mends nothing without --fix.
+    s3://bucket/lake. It may be left out where $SINGERLAKE_ROOT has it. `rebuild`, `restore`,
+    `vacuum` and `forget` only report what they would do, until they are given --apply. `project`
+    has --dry-run for that, and `check` mends nothing without --fix.
 
     \b
     Examples:

@@ -26,6 +26,7 @@ MEANINGS = {
     "renumbered": "gets new sequence numbers: bookmarks of its old log will be refused",
     "continued": "goes on in a new log: bookmarks up to that number stay valid, later ones do not",
     "unpinned": "the pin cannot be read there any more; `singerlake unpin` removes it",
+    "missing": "is accepted as it is",
     "set_aside": "is a copy of a document that could not be read",
 }
 

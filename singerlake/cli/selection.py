@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from singerlake.cli.failures import Failures
-from singerlake.errors import BadName, CorruptDocument
+from singerlake.errors import BadName, DamageError
 from singerlake.lake import Lake, Stream, Tap
 from singerlake.lake.parallel import in_parallel
 from singerlake.lake.unknown import unknown_stream
@@ -17,7 +17,7 @@ class Chosen:
 
     tap: Tap
     streams: tuple[Stream, ...]
-    problem: CorruptDocument | BadName | None = None
+    problem: DamageError | BadName | None = None
 
 
 def chosen(lake: Lake, tap: str | None, stream: str | None) -> list[Chosen]:
@@ -56,7 +56,7 @@ def every_stream(lake: Lake, tap: str | None, stream: str | None) -> list[tuple[
 def _of(tap: Tap) -> Chosen:
     try:
         return Chosen(tap, tuple(tap.streams()))
-    except (CorruptDocument, BadName) as error:
+    except (DamageError, BadName) as error:
         return Chosen(tap, (), error)
 
 

@@ -11,7 +11,16 @@ from typing import Any
 import click
 from rich.text import Text
 
-from singerlake.cli.console import number, plural, print_json, print_table, say, size, table
+from singerlake.cli.console import (
+    complain,
+    number,
+    plural,
+    print_json,
+    print_table,
+    say,
+    size,
+    table,
+)
 from singerlake.cli.failures import Failures
 from singerlake.cli.jobs import conf_option, master_option, spark_module, spark_session
 from singerlake.cli.name import shown
@@ -78,7 +87,8 @@ def vacuum(
     Those of each stream at ROOT, in one commit a stream. Only reports what it would do, unless
     --apply is given. Every reader sees the same lines in the same order as before, and every
     bookmark keeps its meaning. Replaced files are kept until --purge --apply removes them. Safe
-    beside writers and readers.
+    beside writers whatever the --grace, and beside readers that began within it. Warns of a grace
+    of less than an hour.
 
     \b
     Examples:
@@ -93,6 +103,13 @@ def vacuum(
     every, skipped = _streams(lake, tap, stream, failures)
     if purge:
         window, gone = timedelta(hours=grace), list[str]()
+        if window < core.SHORTEST:
+            complain(
+                f"a grace of {grace:g} hours: readers that are at work now, a replay or a Spark "
+                "job, fail with StaleSnapshot and have to begin again. No record is lost; give "
+                "--grace 1 or more to spare them",
+                "Careful",
+            )
         with progress("purging") as bar:
             for keys in counted(every, len(every), bar):
                 with failures.collected(keys.tap_id, keys.stream):

@@ -22,6 +22,13 @@ ANNOTATIONS = {"owner": "", "description": "", "documentation": "", "job": "", "
 """What a new tap's entry invites people to fill in."""
 
 
+LANDED = "landed"
+"""Since when a tap has commits, in its entry: the end of the first run that had some."""
+
+VANISHED = "vanished"
+"""When a run found nothing of a tap that has commits, in its entry."""
+
+
 def new(lake_id: str, created: datetime) -> dict[str, Any]:
     """The document of an empty lake. `lake_id` tells this lake from every other."""
     return {
@@ -84,6 +91,33 @@ def with_taps(body: dict[str, Any], tap_ids: Iterable[str]) -> dict[str, Any]:
     for tap_id in tap_ids:
         changed["taps"].setdefault(tap_id, copy.deepcopy(ANNOTATIONS))
     return changed
+
+
+def has_landed(body: Mapping[str, Any] | None, tap_id: str) -> bool:
+    """Whether a run has committed something to the tap: then it has a folder, or has lost it."""
+    return bool(_note(body, tap_id, LANDED))
+
+
+def vanished(body: Mapping[str, Any] | None, tap_id: str) -> str:
+    """When a run found nothing of the tap any more; "" where none did."""
+    return _text(_note(body, tap_id, VANISHED))
+
+
+def noting(body: dict[str, Any], tap_id: str, **moments: datetime | None) -> dict[str, Any]:
+    """The document with these in the tap's entry, as far as it has none yet; None takes one
+    away."""
+    changed = with_taps(body, [tap_id])
+    entry = changed["taps"][tap_id]
+    for name, moment in moments.items():
+        if moment is None:
+            entry.pop(name, None)
+        else:
+            entry.setdefault(name, times.rfc3339(moment))
+    return changed
+
+
+def _note(body: Mapping[str, Any] | None, tap_id: str, name: str) -> Any:
+    return None if body is None else body["taps"].get(tap_id, {}).get(name)
 
 
 def annotated(

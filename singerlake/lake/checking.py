@@ -10,9 +10,10 @@ from itertools import chain
 from singerlake.errors import CorruptDocument, NotFound
 from singerlake.format import catalogue, lock_record
 from singerlake.format import keys as key_names
+from singerlake.lake import evidence, inventory, log, registry
 from singerlake.lake import fix as mending
-from singerlake.lake import inventory, log, registry, shortened
 from singerlake.lake.blobs.check import check_blobs
+from singerlake.lake.check_markers import check_markers
 from singerlake.lake.check_pins import check_pins
 from singerlake.lake.check_stream import Examine, check_stream, in_threads
 from singerlake.lake.finding import CheckReport, Finding, Level
@@ -60,7 +61,7 @@ def check(
     since = time.monotonic()
     locks = _locks(store, found)
     steps = Steps(progress, found.file_count())
-    places = shortened.places(store)
+    places = evidence.with_markers(store, found.tap_ids())
     examinations = chain.from_iterable(
         check_stream(store, one, report, places.get((one.keys.tap_id, one.keys.stream), []))
         for one in found.streams.values()
@@ -73,6 +74,9 @@ def check(
     for of_tap in found.runs.values():
         report.findings += check_runs(store, of_tap)
     report.findings += check_pins(store, found.pins)
+    told = {(one.code, one.key) for one in report.findings}
+    vanished = check_markers(store, found, tap_id, stream)
+    report.findings += [one for one in vanished if (one.code, one.key) not in told]
     if stream is None:
         report.findings += _catalogues(store, found)
         report.findings += _lake_document(store, found)
@@ -84,6 +88,7 @@ def check(
     if fix:
         report.fixed = mending.fix(store, found, report.findings, stale, times)
         report.findings = _with_what_stayed(store, found, report.findings)
+        report.findings = _with_what_is_short(store, found, report.findings)
     return report
 
 
@@ -101,6 +106,14 @@ def _with_what_stayed(store: Store, found: Inventory, findings: list[Finding]) -
             except (NotFound, CorruptDocument):
                 stayed.add(one.keys.manifest)
     return [replace(one, fixable=one.fixable and one.key not in stayed) for one in findings]
+
+
+def _with_what_is_short(store: Store, found: Inventory, findings: list[Finding]) -> list[Finding]:
+    """The findings, as not fixable where a log begins anew and still lacks what is known of it."""
+    if all(one.code != "log-shorter" for one in findings):
+        return findings
+    short = {one.key for one in check_markers(store, found, None, None)}
+    return [replace(one, fixable=one.fixable and one.key not in short) for one in findings]
 
 
 def _catalogues(store: Store, found: Inventory) -> Iterator[Finding]:

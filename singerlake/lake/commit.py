@@ -59,7 +59,7 @@ def open_log(store: Store, keys: StreamKeys, writer_id: str) -> Head:
     try:
         return log.read_head(store, keys)
     except NotFound:
-        files_there = _has_files(store, keys)
+        files_there = has_files(store, keys)
     try:
         if files_there:
             # Another writer may have made it since we looked.
@@ -85,7 +85,8 @@ def missing_manifest(store: Store, keys: StreamKeys) -> MissingManifest:
     )
 
 
-def _has_files(store: Store, keys: StreamKeys) -> bool:
+def has_files(store: Store, keys: StreamKeys) -> bool:
+    """Whether the stream has Singer files, by a listing."""
     return any(
         isinstance(item := key_names.parse(listed.key), key_names.StreamObject)
         and item.kind == "file"

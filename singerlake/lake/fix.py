@@ -18,15 +18,16 @@ from singerlake.lake import (
     adoption,
     commit,
     cutting,
+    evidence,
     examined,
     inventory,
     log,
     manifest_copy,
+    markers,
     orphan_segments,
     rebuilding,
     repair,
     retired,
-    shortened,
 )
 from singerlake.lake.finding import Finding
 from singerlake.lake.identity import new_writer_id
@@ -68,8 +69,11 @@ def _fix_stream(
 ) -> list[str]:
     keys = found.keys
     if keys.manifest in wrong:
-        places = shortened.places(store).get((keys.tap_id, keys.stream), [])
-        report, _ = rebuilding.rebuild_stream(store, found, places=places)
+        places = evidence.with_markers(store, [keys.tap_id])
+        mine = places.get((keys.tap_id, keys.stream), [])
+        report, _ = rebuilding.rebuild_stream(store, found, places=mine)
+        if report.streams:
+            markers.settle_where_reached(store, keys)
         done = [f"rebuilt {keys.manifest}"] if report.streams else []
         done += [f"gave new numbers to the files of {folder}" for folder in report.renumbered]
         done += [f"began a new log for {what}" for what in report.continued]

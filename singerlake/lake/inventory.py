@@ -110,11 +110,16 @@ def take(store: Store, tap_id: str | None = None, stream: str | None = None) -> 
 
 
 def take_known(store: Store, tap_id: str | None, stream: str | None) -> Inventory:
-    """As `take`; raises `UnknownTap` or `UnknownStream` where the lake has no such thing."""
+    """As `take`; raises `UnknownTap` or `UnknownStream` where the lake has no such thing.
+
+    A tap or a stream that has vanished is known: nothing of it is found.
+    """
     found = take(store, tap_id, stream)
     if tap_id is None or found.tap_ids():
         return found
     known = registry.read_catalogue(store, tap_id)
+    if known is None and stream is None and unknown.has_vanished(store, tap_id):
+        return found
     if known is None:
         raise unknown.missing_tap(store, tap_id)
     if stream is not None and stream not in known:

@@ -15,7 +15,8 @@ class RebuildReport:
     sequence numbers are new, and folders of runs whose numbers are; `continued`: streams whose
     log was begun anew, each with the last number that stayed; `runs`: rows of run logs;
     `set_aside`: copies of documents that could not be read; `unpinned`: pins, each with the stream
-    in which it cannot be read any more.
+    in which it cannot be read any more; `missing`: what the lake knows of, and is not there: from
+    now on it is not expected.
     """
 
     taps: int = 0
@@ -31,6 +32,7 @@ class RebuildReport:
     continued: list[str] = field(default_factory=list)
     set_aside: list[str] = field(default_factory=list)
     unpinned: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
 
     def add(self, other: RebuildReport) -> None:
         for item in fields(self):

@@ -31,10 +31,12 @@ from singerlake.format.manifest import File, Gap, Manifest, Segment, Version
 from singerlake.format.revision import KEPT
 from singerlake.format.schema import Schema
 from singerlake.lake import (
+    acceptance,
     adoption,
     commit,
     continuation,
     cutting,
+    evidence,
     examined,
     inventory,
     known_order,
@@ -46,9 +48,9 @@ from singerlake.lake import (
     reapplied,
     repair,
     retired,
-    shortened,
     uploads,
 )
+from singerlake.lake.check_markers import check_markers
 from singerlake.lake.examined import Examined
 from singerlake.lake.identity import new_writer_id
 from singerlake.lake.inventory import ListedFile, StreamInventory
@@ -71,10 +73,11 @@ def rebuild(
     """Make the metadata of the lake, of one tap, or of one stream again."""
     found = inventory.take_known(store, tap_id, stream)
     newer_formats.refuse(store, found)
+    missing = list(check_markers(store, found, tap_id, stream))
     steps = Steps(progress, found.file_count())
     report = RebuildReport(taps=len(found.tap_ids()))
     entries: dict[str, dict[str, Entry]] = {tap: {} for tap in found.tap_ids()}
-    places = shortened.places(store)
+    places = evidence.with_markers(store, found.tap_ids())
     for one in found.streams.values():
         mine = places.get((one.keys.tap_id, one.keys.stream), [])
         done, schema = rebuild_stream(store, one, steps, mine)
@@ -91,6 +94,8 @@ def rebuild(
     for tap, known in entries.items():
         report.set_aside += repair.repair_catalogue(store, tap, known)
     report.set_aside += repair.repair_lake_document(store, found)
+    report.missing = [f"{one.key}: {one.message}" for one in missing]
+    acceptance.accept(store, found, tap_id, stream, missing)
     return report
 
 

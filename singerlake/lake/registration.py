@@ -5,35 +5,48 @@ from __future__ import annotations
 from concurrent.futures import Future
 
 from singerlake.errors import NotFound
-from singerlake.format import catalogue
+from singerlake.format import catalogue, marker
 from singerlake.format import manifest as manifests
 from singerlake.format.catalogue import Entry
 from singerlake.format.keys import StreamKeys
-from singerlake.lake import discovery, log, registry
+from singerlake.format.lake_document import has_landed
+from singerlake.lake import clock, discovery, log, registry
+from singerlake.lake.markers import Known
 from singerlake.store import Store
 
 
 def register(
-    store: Store, tap_id: str, entries: dict[str, Entry], before: Future[None] | None
+    store: Store,
+    tap_id: str,
+    entries: dict[str, Entry],
+    before: Future[None] | None,
+    learnt: Known | None = None,
 ) -> None:
     """Have the tap in the lake document, and these streams in its catalogue.
 
-    `before` is the registration before this one, of the same writer.
+    `before` is the registration before this one, of the same writer. What these documents say is
+    in `learnt` then.
     """
+    learnt = learnt or Known()
     if before is not None:
         before.result()
     else:
-        registry.register_taps(store, [tap_id])
-    listed = registry.read_catalogue(store, tap_id)
-    known = discovery.catalogue_from_files(store, tap_id) if listed is None else listed
-    changed = {name: entry for name, entry in entries.items() if known.get(name) != entry}
+        learnt.has_landed = has_landed(registry.register_taps(store, [tap_id]), tap_id)
+    listed = learnt.catalogue = registry.find_catalogue(store, tap_id)
+    known = discovery.catalogue_from_files(store, tap_id) if listed is None else listed.entries
+    if listed is None and not known and learnt.has_landed:
+        # From now on its folder is there again: whoever looks for what was in it must learn of it.
+        registry.note(store, tap_id, vanished=clock.now())
+    changed = {
+        name: entry for name, entry in entries.items() if not marker.is_same(known.get(name), entry)
+    }
     for name in changed.keys() & known.keys():
         _refuse_collision(store, StreamKeys(tap_id, name), changed[name])
     if listed is None:
         # A catalogue of these alone would hide the tap's other streams from readers.
         changed = {**known, **entries}
     if changed:
-        registry.register_streams(store, tap_id, changed)
+        learnt.catalogue = registry.register_streams(store, tap_id, changed)
 
 
 def _refuse_collision(store: Store, keys: StreamKeys, entry: Entry) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from singerlake.errors import NotFound
 from singerlake.format import compression, document, message
 from singerlake.format import manifest as manifests
+from singerlake.format.catalogue import Entry
 from singerlake.format.keys import StreamKeys
 from singerlake.format.manifest import Commit, File, Gap, Manifest, Totals, Version
 from singerlake.lake import (
@@ -144,7 +145,7 @@ def unpack(store: Store, keys: StreamKeys, packed: bytes) -> Snapshot:
 def take(store: Store, keys: StreamKeys) -> Snapshot:
     """The stream as it is now; empty where its schema came and no record yet.
 
-    Raises `UnknownStream`, `UnknownTap` or `NotALake`.
+    Raises `UnknownStream`, `UnknownTap` or `NotALake`, and `MissingCommits` where it has vanished.
     """
     try:
         return Snapshot(store, keys, log.read_head(store, keys).manifest)
@@ -158,6 +159,8 @@ def _by_listing(store: Store, keys: StreamKeys) -> Snapshot:
         known = registry.read_catalogue(store, keys.tap_id) or {}
         if keys.stream not in known:
             raise unknown.missing_stream(store, keys.tap_id, keys.stream, known)
+        if (found := _since_made(store, keys, known[keys.stream])) is not None:
+            return found
     manifest = Manifest(
         tap_id=keys.tap_id,
         stream=keys.stream,
@@ -167,6 +170,19 @@ def _by_listing(store: Store, keys: StreamKeys) -> Snapshot:
         files=tuple(files),
     )
     return Snapshot(store, keys, manifest)
+
+
+def _since_made(store: Store, keys: StreamKeys, entry: Entry) -> Snapshot | None:
+    """A stream that came while it was looked for. Raises `MissingCommits` for one that is gone."""
+    from singerlake.format import marker  # who finds all of it needs none of it
+    from singerlake.lake import markers
+
+    if (at := marker.of(entry)) is None:
+        return None
+    try:
+        return Snapshot(store, keys, log.read_head(store, keys).manifest)
+    except NotFound:
+        raise markers.vanished_stream(store, keys, at) from None
 
 
 def list_files(store: Store, keys: StreamKeys) -> list[File]:

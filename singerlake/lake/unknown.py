@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from singerlake.errors import (
-    ConfigError,
     CorruptDocument,
     NotALake,
     SingerlakeError,
@@ -17,6 +16,7 @@ from singerlake.errors import (
     UnknownTap,
 )
 from singerlake.format import keys as key_names
+from singerlake.format.lake_document import has_landed
 from singerlake.format.nearest import did_you_mean
 from singerlake.lake import registry
 from singerlake.store import Store
@@ -36,10 +36,13 @@ def require_lake(store: Store) -> None:
 
 
 def require_tap(store: Store, tap_id: str) -> None:
-    """Raises `UnknownTap`, `NotALake`, or `CorruptDocument` where the lake document hides taps."""
+    """Raises `UnknownTap`, `NotALake`, `MissingCommits` where it has vanished, or `CorruptDocument`
+    where the lake document hides taps."""
     known = registry.tap_ids(store)
     if tap_id not in known:
         raise missing_tap(store, tap_id)
+    if has_vanished(store, tap_id):
+        raise _vanished(store, tap_id)
     hidden = set(registry.names_in(store, key_names.ROOT)) - set(known)
     if hidden:
         raise CorruptDocument(
@@ -49,22 +52,38 @@ def require_tap(store: Store, tap_id: str) -> None:
         )
 
 
-def missing_tap(store: Store, tap_id: str) -> ConfigError:
-    """The error for a tap that is not there: `UnknownTap`, or `NotALake`."""
+def has_vanished(store: Store, tap_id: str) -> bool:
+    """Of a tap that has no catalogue: whether it has had commits, as far as anything says so."""
+    try:
+        return has_landed(registry.read_lake_document(store), tap_id)
+    except CorruptDocument:
+        return False
+
+
+def _vanished(store: Store, tap_id: str) -> SingerlakeError:
+    from singerlake.lake import markers  # who finds all of it needs none of it
+
+    return markers.vanished_tap(store, tap_id)
+
+
+def missing_tap(store: Store, tap_id: str) -> SingerlakeError:
+    """The error for a tap that is not there: `UnknownTap`, `NotALake`, or `MissingCommits`."""
     try:
         require_lake(store)
     except NotALake as error:
         return error
+    if has_vanished(store, tap_id):
+        return _vanished(store, tap_id)
     return unknown_tap(store.url, tap_id, _taps(store))
 
 
-def missing_stream(store: Store, tap_id: str, stream: str, known: Iterable[str]) -> ConfigError:
+def missing_stream(store: Store, tap_id: str, stream: str, known: Iterable[str]) -> SingerlakeError:
     """The error for a stream that is not there: `UnknownStream`, or what is wrong above it.
 
     `known` are the streams in the tap's catalogue.
     """
     streams = list(known) or registry.names_in(store, key_names.tap_folder(tap_id))
-    if not streams and tap_id not in _taps(store):
+    if not streams and (tap_id not in _taps(store) or has_vanished(store, tap_id)):
         return missing_tap(store, tap_id)
     return unknown_stream(store.url, stream, streams, tap_id)
 

@@ -47,6 +47,10 @@ AHEAD = timedelta(days=1)
 """How far ahead of the store's clock that of a machine is believed: one that was set wrong must not
 end the grace of readers."""
 
+SHORTEST = timedelta(hours=1)
+"""Of a shorter grace the command warns: readers of some minutes are overtaken. What is being
+committed needs none, because no name of a file comes again."""
+
 
 @dataclass(frozen=True)
 class VacuumOptions:

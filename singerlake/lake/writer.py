@@ -27,11 +27,12 @@ from singerlake.format.block import RecordDecoder, Summary
 from singerlake.format.catalogue import Entry
 from singerlake.format.keys import LONGEST_SEGMENT, StreamKeys, escape
 from singerlake.format.manifest import File
+from singerlake.format.marker import Marker
 from singerlake.format.message import Envelope
 from singerlake.format.origin import Origin
 from singerlake.format.run import Outcome, RunStream
 from singerlake.format.schema import Schema
-from singerlake.lake import clock, commit, registry, runs, upload
+from singerlake.lake import clock, commit, markers, registry, runs, upload
 from singerlake.lake.blobs import attaching
 from singerlake.lake.blobs.attaching import Attached, Attaching
 from singerlake.lake.blobs.staged import Blob, Staged
@@ -83,6 +84,7 @@ class Writer:
         self._registering = 0
         self.pending = Pending()
         self._registration: Future[None] | None = None
+        self._known = markers.Known()
         self._commits: list[Future[tuple[File, ...]]] = []
         self._failure: BaseException | None = None
         self._buffered = 0
@@ -254,13 +256,14 @@ class Writer:
 
         `bookmarks` says of which streams the tap's last STATE holds a bookmark.
         """
-        if self._registration is None or not succeeded(self._registration):
+        registered = self._registration is not None and succeeded(self._registration)
+        if not registered:
             registry.register_taps(self._store, [self._tap_id])
-        known = bookmarks or {}
-        streams = {name: (lane.landed, known.get(name)) for name, lane in self._lanes.items()}
+        held = bookmarks or {}
+        streams = {name: (lane.landed, held.get(name)) for name, lane in self._lanes.items()}
         ids = self._tap_id, self.run_id, self.writer_id
         run = runs.document_of(ids, self.begun, outcome, streams, reason, exit_code)
-        runs.end(self._store, run, self.options.lock)
+        runs.end(self._store, run, self.options.lock, self._known if registered else None)
 
     def __enter__(self) -> Writer:
         return self
@@ -384,6 +387,9 @@ class Writer:
             require = attaching.uploaded(lane.watch, attached)
             if lane.head is None:
                 lane.head = commit.open_log(self._store, lane.keys, self.writer_id)
+                opened, known = lane.head.manifest, self._known.marker(lane.keys.stream)
+                end = Marker(opened.log_id, opened.last_sequence)
+                markers.require_writable(self._store, lane.keys, end, known)
             lane.head, files = upload.land(
                 self._store,
                 lane.keys,
@@ -407,7 +413,7 @@ class Writer:
         if self._unregistered:
             entries, self._unregistered = self._unregistered, {}
             self._registration = self._uploads.submit(
-                register, self._store, self._tap_id, entries, self._registration
+                register, self._store, self._tap_id, entries, self._registration, self._known
             )
             self._registration.add_done_callback(self._settled)
             self.pending.submit(self._registering, self._registration)

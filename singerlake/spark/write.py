@@ -22,12 +22,14 @@ from singerlake.decode.request import METADATA
 from singerlake.errors import ConfigError
 from singerlake.format import catalogue
 from singerlake.format.manifest import File
+from singerlake.format.marker import Marker
 from singerlake.format.nearest import did_you_mean
 from singerlake.format.schema import Schema
-from singerlake.lake import clock, lock, registration, registry, uploads
+from singerlake.lake import clock, lock, markers, registration, registry, uploads
 from singerlake.lake.feed.bookmark import Bookmark
 from singerlake.lake.identity import new_writer_id
 from singerlake.lake.lock import LockTimes
+from singerlake.lake.markers import Known
 from singerlake.lake.write_guard import guarded, require_writable
 from singerlake.spark import encode, singer_types
 from singerlake.spark.task_files import TaskFiles, Uploaded, WriteJob, WriteOptions
@@ -71,14 +73,20 @@ class LakeWriter(DataSourceArrowWriter):
         self._job = WriteJob(
             options, store, schema_of_records, new_writer_id(), uploads.new_job(), clock.now()
         )
+        self._known = Known()
         self._since = self._open()
 
     def _open(self) -> Bookmark:
         """See where the stream's log ends. The manifest comes before the first file, and the tap
         before both, so a first write that fails leaves them: a stream without records."""
         store = self._job.store
-        registry.register_taps(store, [self.options.tap])
-        return uploads.begin(store, self.options.keys, self._job.schema, self._job.writer_id)
+        options = self.options
+        registry.register_taps(store, [options.tap])
+        self._known.catalogue = registry.find_catalogue(store, options.tap)
+        since = uploads.begin(store, options.keys, self._job.schema, self._job.writer_id)
+        end = Marker(since.log_id, since.sequence)
+        markers.require_writable(store, options.keys, end, self._known.marker(options.stream))
+        return since
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Uploaded:
         """On an executor: upload the task's rows."""
@@ -99,7 +107,7 @@ class LakeWriter(DataSourceArrowWriter):
         """
         store, options, files = self._job.store, self.options, _files(messages)
         # No file is ever without an entry, and a commit that is refused replaces none.
-        late = bool(files) and self._is_registered(store)
+        late = bool(files) and self._is_registered()
         if not late:
             self._register(store)
         if files:
@@ -111,15 +119,17 @@ class LakeWriter(DataSourceArrowWriter):
             committed = {file.path for file in files}
             uploads.clear(store, options.keys, self._job.id, committed, self._since)
         with _committed("its run has no document"):
-            end_run(self._job, self._since, "complete")
+            end_run(self._job, self._since, "complete", self._known)
 
-    def _is_registered(self, store: Store) -> bool:
-        return self.options.stream in (registry.read_catalogue(store, self.options.tap) or {})
+    def _is_registered(self) -> bool:
+        """When the write began: then the entry is that of the write before."""
+        found = self._known.catalogue
+        return found is not None and self.options.stream in found.entries
 
     def _register(self, store: Store) -> None:
         tap, stream = self.options.tap, self.options.stream
         entry = catalogue.entry(stream, self._job.schema)
-        registration.register(store, tap, {stream: entry}, None)
+        registration.register(store, tap, {stream: entry}, None, self._known)
 
     def _commit(self, store: Store, files: list[File]) -> None:
         job, keys, times = self._job, self.options.keys, LockTimes()

@@ -6,11 +6,17 @@ import pyspark
 
 from singerlake.format.run import Outcome
 from singerlake.lake.feed.bookmark import Bookmark
+from singerlake.lake.markers import Known
 from singerlake.lake.runs import document_of, end, landed
 from singerlake.spark.task_files import WriteJob
 
 
-def end_run(job: WriteJob, since: Bookmark, outcome: Outcome | None = None) -> None:
+def end_run(
+    job: WriteJob,
+    since: Bookmark,
+    outcome: Outcome | None = None,
+    known: Known | None = None,
+) -> None:
     """Write the document. Without an outcome, the log tells: all files are there, or none is."""
     options, ids = job.options, (job.options.run_id, job.writer_id)
     left = landed.found(job.store, options.keys, since, *ids)
@@ -21,4 +27,4 @@ def end_run(job: WriteJob, since: Bookmark, outcome: Outcome | None = None) -> N
         {options.stream: (left, None)},
         spark=str(pyspark.__version__),
     )
-    end(job.store, run)
+    end(job.store, run, known=known)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+
+import pytest
 
 from tests.cli.lake import EVIL, EVIL_TAP, TAP, contents, folder, land, run, said, told
 
@@ -101,3 +104,11 @@ def test_a_grace_that_no_date_can_hold_is_refused(root: Path) -> None:
 def test_a_stream_that_is_not_there_is_wrong_use(built: Path) -> None:
     result = run("vacuum", built, "--tap", TAP, "--stream", "nothing")
     assert (result.exit_code, "UnknownStream" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(("grace", "warned"), [("0", True), ("0.5", True), ("1", False)])
+def test_a_grace_of_less_than_an_hour_is_warned_of(root: Path, grace: str, warned: bool) -> None:
+    result = run("vacuum", small(root), *ONLY, "--purge", "--grace", grace, "--json")
+    assert result.exit_code == 0
+    assert ("Careful: " in result.stderr and "StaleSnapshot" in result.stderr) == warned
+    assert json.loads(result.stdout)["applied"] is False

@@ -22,6 +22,8 @@ import pytest
 
 from singerlake import Lake, check, open_lake
 from singerlake.files import entries, open_file
+from singerlake.lake.restoring import restore
+from singerlake.store import DryRun
 from tests.servers import S3Server
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -224,15 +226,19 @@ def test_commands_are_those_there_are(page: str, lake: Lake) -> None:
 
 def test_copying_a_lake_that_is_being_written(lake: Lake, tmp_path: Path) -> None:
     commands = "".join(blocks("how-to/move.md", "sh")).replace("\\\n", " ").splitlines()
-    first, second = (line for line in commands if "s3://backup/lake" in line)
+    catalogues, manifests, files = (line for line in commands if "s3://backup/lake" in line)
     source, target = Path(lake.store.url), tmp_path / "backup"
-    sync(source, target, first)
+    sync(source, target, catalogues)
     commit(lake, 2)
-    sync(source, target, second)
+    sync(source, target, manifests)
+    commit(lake, 3)
+    sync(source, target, files)
     copy = open_lake(target)
     assert {finding.code for finding in check(copy.store).findings} == {"orphan-file"}
-    assert check(copy.store, fix=True).fixed
-    assert [row["id"] for row in copy.stream(TAP, "issues").snapshot().records()] == [1, 2]
+    assert [one.state for one in restore(DryRun(copy.store)).streams] == ["newer files"]
+    assert restore(copy.store).adopted
+    assert check(copy.store).clean
+    assert [row["id"] for row in copy.stream(TAP, "issues").snapshot().records()] == [1, 2, 3]
 
 
 def sync(source: Path, target: Path, command: str) -> None:

@@ -89,7 +89,7 @@ def test_the_readme_works(tmp_path: Path, environment: dict[str, str]) -> None:
 
     look_after = section("Look after it", "console").splitlines()
     *commands, serve = (line.removeprefix("$ ").partition("#")[0].strip() for line in look_after)
-    listed, runs, found, differences, pinned, checked, merged = (
+    listed, runs, found, differences, pinned, checked, restored, merged = (
         run(command) for command in commands
     )
     assert "tap-github--meltanolabs" in listed
@@ -98,6 +98,7 @@ def test_the_readme_works(tmp_path: Path, environment: dict[str, str]) -> None:
     assert "labels" in differences
     assert "before-migration" in pinned
     assert "0 errors, 0 leftovers" in checked
+    assert "0 of which did not agree" in restored
     assert "--apply" in merged
     assert_served(serve.replace(LAKE, lake), environment)
 

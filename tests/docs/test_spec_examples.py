@@ -26,6 +26,7 @@ from singerlake.format import (
     lake_document,
     lock_record,
     manifest,
+    marker,
     message,
     pin,
     run,
@@ -34,6 +35,7 @@ from singerlake.format import (
     times,
 )
 from singerlake.format.keys import FileName
+from singerlake.format.marker import Marker
 from singerlake.format.schema import Schema, hash_text
 
 ROOT = Path(__file__).parents[2]
@@ -195,6 +197,7 @@ def test_the_catalogue_is_written_as_shown() -> None:
     text = code("catalogue").encode()
     schema_line = code("file 2").splitlines()[0].encode()
     entry = catalogue.entry("orders", message.decode_schema(schema_line))
+    entry = marker.marked(entry, Marker(the_manifest().log_id, the_manifest().last_sequence))
     assert catalogue.encode("tap-shop--meltanolabs", [entry]) == text
     assert catalogue.decode(text, "spec.md") == {"orders": entry}
 
@@ -221,7 +224,7 @@ def test_the_findings_are_those_of_check() -> None:
     text = "".join(path.read_text(encoding="utf-8") for path in sources)
     kinds = (
         "manifest|segment|merge|sequence|file|name|blob|"
-        "stream|schema|catalogue|lake-document|orphan|stale|foreign|run-log|run|pin|copy|log"
+        "stream|schema|catalogue|lake-document|orphan|stale|foreign|run-log|run|pin|log|tap|copy"
     )
     found = set(re.findall(rf'"((?:{kinds})-[a-z]+)"', text))
     assert {row[0] for row in rows("findings")} == found | {"lock", "removal"}

@@ -63,6 +63,7 @@ READERS: Readers = {
     "du": on_the_command_line("du"),
     "check": on_the_command_line("check", "--stale-after", "0"),
     "rebuild": on_the_command_line("rebuild"),
+    "restore": on_the_command_line("restore"),
     "vacuum": on_the_command_line("vacuum"),
     "vacuum --purge": on_the_command_line("vacuum", "--purge", "--grace", "0"),
     "the tap": lambda root: by_tap(str(root)),
@@ -75,6 +76,7 @@ CHANGERS: Readers = {
     "check --fix": on_the_command_line("check", "--fix", "--stale-after", "0"),
     "the target": lambda root: land(LocalStore(root), [90]),
     "rebuild --apply": on_the_command_line("rebuild", "--apply"),
+    "restore --apply": on_the_command_line("restore", "--apply"),
 }
 RECORDS = frozenset({"cat", "the tap", "Spark"})
 """Those that give records: all, or an error."""

@@ -22,6 +22,7 @@ from tests.faults.misfortune import Misfortune
 from tests.faults.result import Line
 from tests.faults.scale import scaled
 from tests.faults.truth import Violation
+from tests.faults.vanishing import Vanishing, mended_in_the_same_log, unmarked
 
 SUITE = "Histories"
 PARTS = scaled(1, 4)
@@ -62,6 +63,33 @@ def test_every_history_is_that_of_the_reference(part: int) -> None:
 
     run(Counted, EXAMPLES)
     line.keep()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_what_vanishes_is_seen() -> None:
+    line = Line(
+        SUITE,
+        "the same, with deleted folders and older manifests put back",
+        "tests/faults/test_histories.py -k vanishes",
+        bounds=f"up to {STEPS} steps",
+    )
+
+    class Counted(Vanishing):
+        def teardown(self) -> None:
+            line.runs += 1
+            line.faults += self.counted["faults"]
+            super().teardown()
+
+    run(Counted, scaled(40, 300))
+    for broken, kind in VANISHING.items():
+        with pytest.raises(Violation) as seen, broken():
+            run(Vanishing, 1000, [Phase.generate])
+        line.control(seen.value.kind == kind, (broken.__name__, seen.value.kind))
+    line.keep()
+
+
+VANISHING: dict[variant.Broken, str] = {unmarked: "UNSEEN", mended_in_the_same_log: "SKIPPED"}
 
 
 def merges_forgotten() -> contextlib.AbstractContextManager[Any]:

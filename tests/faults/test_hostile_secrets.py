@@ -46,6 +46,7 @@ COMMANDS = (
     ("log",),
     ("du",),
     ("rebuild",),
+    ("restore",),
     ("vacuum", "--apply", "--here"),
     ("vacuum", "--purge"),
     ("annotate", TAP, "--owner", "the shop's people"),

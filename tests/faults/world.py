@@ -24,6 +24,7 @@ from tests.faults.life import World
 WAITING = ("checking", "commit", "lock", "patience", "vacuum")
 NAMING = ("commit", "identity", "merge", "registry", "uploads")
 READING = (
+    "check_markers",
     "check_stream",
     "log",
     "newer_formats",

@@ -18,6 +18,7 @@ from singerlake.format.keys import LAKE_DOCUMENT
 from singerlake.lake import Lake, Run, check, open_on, rebuild
 from singerlake.lake import status as statuses
 from singerlake.lake.lake import annotation, registry
+from singerlake.lake.restoring import restore
 from singerlake.lake.runs import marking
 from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
 from singerlake.lake.write_guard import LOOK_EVERY, WriteGuard, guarded, unguarded
@@ -83,6 +84,7 @@ CHANGES: dict[str, Callable[[Lake], Any]] = {
     "purge": lambda lake: purge(lake.store, KEYS, AT_ONCE, abandoned=AT_ONCE),
     "check --fix": lambda lake: check(lake.store, fix=True, times=QUICK),
     "rebuild": lambda lake: rebuild(lake.store),
+    "restore": lambda lake: restore(lake.store),
     "pin": lambda lake: lake.pin("another"),
     "unpin": lambda lake: lake.unpin("before"),
     "annotate": lambda lake: lake.annotate(TAP, {"owner": "somebody"}),

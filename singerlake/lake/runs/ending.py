@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -21,6 +22,9 @@ from singerlake.lake.runs import log as logs
 from singerlake.lake.runs.change import change
 from singerlake.lake.runs.log import Head
 from singerlake.store import Store
+
+if TYPE_CHECKING:
+    from singerlake.lake.markers import Known
 
 logger = logging.getLogger(__name__)
 
@@ -62,12 +66,22 @@ def document_of(
     )
 
 
-def end(store: Store, ended: RunDocument, times: LockTimes = DEFAULT_TIMES) -> None:
-    """Write a run's document, and add its row to the log, with rows that crashes left out.
+def end(
+    store: Store,
+    ended: RunDocument,
+    times: LockTimes = DEFAULT_TIMES,
+    known: Known | None = None,
+) -> None:
+    """Write a run's document, and add its row to the log, with rows that crashes left out; then
+    move the markers of its streams.
 
-    The document is what counts: where only the row fails, that is a warning, because the next run
-    of the tap adds it.
+    The document is what counts: where only the row or a marker fails, that is a warning, because
+    the next run of the tap adds it. `known` is what the run knows of the tap's documents, which
+    spares requests.
     """
+    from singerlake.format.marker import Marker  # who reads runs needs none of it
+    from singerlake.lake import markers
+
     keys, head = RunKeys(ended.tap_id), None
     with _warning(store, keys):
         # Before the document is there: then nobody can have added its row yet.
@@ -78,6 +92,12 @@ def end(store: Store, ended: RunDocument, times: LockTimes = DEFAULT_TIMES) -> N
             left_out = set(documents.unlogged(store, keys, head.log)) - {ended.name}
             others = documents.read_all(store, keys, sorted(left_out))
             append(store, keys, head, [*others, ended], times)
+    reached = {
+        name: Marker(stream.log_id, stream.last_sequence)
+        for name, stream in ended.streams.items()
+        if stream.log_id and stream.last_sequence
+    }
+    markers.advance(store, ended.tap_id, reached, known)
 
 
 @contextmanager
