@@ -16,7 +16,7 @@ from singerlake.lake import Lake
 
 SETTING = "SINGERLAKE_LINEAGE"
 VARIABLES = (SETTING, "OPENLINEAGE_CONFIG", "OPENLINEAGE_URL")
-PACKAGES = frozenset({"urllib3", "yaml"})
+PACKAGES = frozenset({"yaml"})
 
 Done = Callable[[Any], None]
 """Is given what the work came to."""

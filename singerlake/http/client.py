@@ -1,23 +1,26 @@
 """A client for webhooks and transports: bounded in time and size, and discreet.
 
 Addresses and headers may hold secrets (a webhook's path is one): errors name the host, nothing
-else. Redirects are not followed: they would carry the secrets elsewhere.
+else. Redirects are not followed: they would carry the secrets elsewhere. It stands on the standard
+library: what it imports is a part of the start-up of every run that has lineage.
 """
 
 from __future__ import annotations
 
 import ssl
+from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 
-import urllib3
-from urllib3.exceptions import HTTPError
-from urllib3.util import Timeout, Url, parse_url
-
 from singerlake.errors import ConfigError, NoAnswer
+from singerlake.http.address import Address, checked, shown
+from singerlake.http.connections import Connections
 from singerlake.runtime import REAL, Runtime
+
+CHUNK = 64 * 1024
 
 
 @dataclass(frozen=True)
@@ -47,21 +50,17 @@ class Client:
 
     def __init__(self, options: ClientOptions | None = None, runtime: Runtime = REAL) -> None:
         self._options, self._runtime = options or ClientOptions(), runtime
-        self._plain = urllib3.PoolManager(maxsize=self._options.connections, retries=False)
+        self._connections = Connections(self._options.connections)
         if self._options.ca or self._options.certificate:
-            _ = self._secure  # says now what is wrong with the files
+            _ = self._trust  # says now what is wrong with the files
 
     @cached_property
-    def _secure(self) -> urllib3.PoolManager:
+    def _trust(self) -> ssl.SSLContext:
         """Made when it is needed: the system's certificates take a fiftieth of a second."""
-        connections = self._options.connections
-        context = _trust(self._options)
-        return urllib3.PoolManager(maxsize=connections, ssl_context=context, retries=False)
+        return _trust(self._options)
 
     def close(self) -> None:
-        self._plain.clear()
-        if "_secure" in vars(self):
-            self._secure.clear()
+        self._connections.close()
 
     def post(self, url: str, body: bytes, headers: Mapping[str, str] | None = None) -> Answer:
         return self.request("POST", url, body, headers)
@@ -77,70 +76,48 @@ class Client:
         `NoAnswer` where none came, or more than was allowed."""
         address, options = checked(url), self._options
         until = self._runtime.monotonic() + options.total_seconds
-        timeout = Timeout(connect=options.connect_seconds, read=options.read_seconds)
-        given = dict(headers or {})
+        given = {"User-Agent": "singerlake", **(headers or {})}
         if address.auth:
-            given |= urllib3.util.make_headers(basic_auth=address.auth)
+            given["Authorization"] = f"Basic {b64encode(address.auth.encode()).decode()}"
+        trust = self._trust if address.scheme == "https" else None
         try:
-            pool = self._secure if address.scheme == "https" else self._plain
-            response = pool.request(
-                method,
-                address._replace(auth=None, fragment=None).url,
-                body=body,
-                headers=given,
-                timeout=timeout,
-                redirect=False,
-                preload_content=False,
-            )
+            connection = self._connections.take(address, options.connect_seconds, trust)
             try:
+                connection.sock.settimeout(options.read_seconds)
+                connection.request(method, address.target, body, given)
+                response = connection.getresponse()
                 content = self._read(response, until, address)
-            finally:
-                response.release_conn()
-        except (HTTPError, OSError, ValueError) as error:
+            except BaseException:
+                connection.close()
+                raise
+            self._connections.give_back(address, connection)
+        except (HTTPException, OSError, ValueError) as error:
             raise NoAnswer(f"{shown(address)}: no answer: {_reason(error)}") from None
-        return Answer(response.status, dict(response.headers), content)
+        return Answer(response.status, dict(response.getheaders()), content)
 
-    def _read(self, response: urllib3.BaseHTTPResponse, until: float, address: Url) -> bytes:
+    def _read(self, response: HTTPResponse, until: float, address: Address) -> bytes:
         parts, size = [], 0
-        for part in response.stream(64 * 1024, decode_content=False):
+        while part := response.read1(CHUNK):
             parts.append(part)
             size += len(part)
             if size > self._options.answer_bytes:
-                response.close()
                 most = self._options.answer_bytes
                 raise NoAnswer(f"{shown(address)}: expected an answer of at most {most} bytes")
             if self._runtime.monotonic() > until:
-                response.close()
                 raise NoAnswer(f"{shown(address)}: the answer did not end in time")
+        if response.length:
+            raise NoAnswer(f"{shown(address)}: the answer ended {response.length} bytes too early")
+        response.close()  # else the connection takes no other request
         return b"".join(parts)
 
 
-def checked(url: str) -> Url:
-    """The parts of an address of HTTP. Raises `ConfigError`, which does not quote it."""
-    try:
-        address = parse_url(url)
-    except (HTTPError, ValueError):
-        address = Url()
-    if address.scheme not in ("http", "https") or not address.host:
-        raise ConfigError("expected an address such as https://example.com/hook")
-    return address
-
-
-def shown(address: Url) -> str:
-    """The address for people: no user, no path and no query, which may be secrets."""
-    port = f":{address.port}" if address.port else ""
-    return f"{address.scheme}://{address.host}{port}/…"
-
-
 def _reason(error: Exception) -> str:
-    """What happened, without the address that urllib3 quotes."""
-    wrapped = [error, getattr(error, "reason", None), *error.args, error.__cause__]
-    cause = next((one for one in wrapped if isinstance(one, OSError)), error)
-    if isinstance(cause, ssl.SSLError):
-        return f"TLS: {getattr(cause, 'verify_message', '') or cause.reason}"
-    if isinstance(cause, OSError) and cause.strerror:
-        return cause.strerror
-    return type(cause).__name__
+    """What happened, without anything of the address."""
+    if isinstance(error, ssl.SSLError):
+        return f"TLS: {getattr(error, 'verify_message', '') or error.reason}"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return type(error).__name__
 
 
 def _trust(options: ClientOptions) -> ssl.SSLContext:

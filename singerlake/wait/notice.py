@@ -13,7 +13,8 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from singerlake.errors import ConfigError, NoAnswer
-from singerlake.http.client import Client, checked
+from singerlake.http.address import checked
+from singerlake.http.client import Client
 from singerlake.wait.watch import Notice
 
 MAIL = "mailto:"

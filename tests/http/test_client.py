@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -111,3 +113,60 @@ def test_bad_certificates(tmp_path: Path) -> None:
     ):
         with pytest.raises(ConfigError, match="expected certificates in PEM"):
             Client(options)
+
+
+def test_a_connection_is_used_again_and_one_that_has_ended_is_not() -> None:
+    taken: list[int] = []
+
+    def run(listener: socket.socket) -> None:
+        for requests in (2, 1):
+            opened, _ = listener.accept()
+            with opened:
+                for _ in range(requests):
+                    taken.append(opened.getpeername()[1])
+                    opened.recv(65536)
+                    opened.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=run, args=(listener,))
+        thread.start()
+        client = Client()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        assert [client.request("GET", url).body for _ in range(2)] == [b"ok", b"ok"]
+        time.sleep(0.1)  # the server closes the first connection, and nobody is told
+        assert client.request("GET", url).body == b"ok"
+        client.close()
+        thread.join()
+    assert taken[0] == taken[1] != taken[2]
+
+
+def test_an_answer_that_ends_too_early_is_none() -> None:
+    def cut(opened: socket.socket) -> None:
+        opened.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nx")
+        opened.shutdown(socket.SHUT_RDWR)
+
+    with peer(cut) as url, pytest.raises(NoAnswer):
+        Client().post(url, b"")
+
+
+def test_user_path_and_query_are_sent_as_they_are_meant() -> None:
+    heard: list[bytes] = []
+
+    def run(listener: socket.socket) -> None:
+        opened, _ = listener.accept()
+        with opened:
+            heard.append(opened.recv(65536))
+            opened.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=run, args=(listener,))
+        thread.start()
+        host = f"127.0.0.1:{listener.getsockname()[1]}"
+        client = Client()
+        assert client.post(f"http://me:p%40ss@{host}/a%2Fb/ü?q=%20&r=1#part", b"x").status == 204
+        client.close()
+        thread.join()
+    head = heard[0].decode().splitlines()
+    assert head[0] == "POST /a%2Fb/%C3%BC?q=%20&r=1 HTTP/1.1"
+    assert f"Host: {host}" in head
+    assert f"Authorization: Basic {base64.b64encode(b'me:p@ss').decode()}" in head

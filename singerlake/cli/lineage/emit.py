@@ -27,7 +27,7 @@ from singerlake.errors import ConfigError
 from singerlake.lake.feed.cursor import Cursor
 from singerlake.lake.feed.options import FeedOptions
 
-PACKAGES = frozenset({"urllib3", "yaml"})
+PACKAGES = frozenset({"yaml"})
 STDOUT = "-"
 
 

@@ -11,7 +11,7 @@ from singerlake.cli.extra import extra_module
 
 PACKAGES = frozenset(
     {"httptools", "isal", "jsonschema_rs", "openlineage", "prometheus_client", "starlette"}
-    | {"urllib3", "uvicorn", "uvloop"}
+    | {"uvicorn", "uvloop"}
 )
 
 data_option = click.option(

@@ -9,10 +9,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 
-from urllib3.util import Url
-
 from singerlake.errors import NoAnswer
-from singerlake.http.client import Client, ClientOptions, checked
+from singerlake.http.address import Address, checked, origin
+from singerlake.http.client import Client, ClientOptions
 from singerlake.lineage.transport.base import Answer
 from singerlake.runtime import REAL, Runtime
 
@@ -74,12 +73,12 @@ class HttpTransport:
         self._client.close()
 
 
-def _secrets(key: str | None, address: Url) -> list[str]:
+def _secrets(key: str | None, address: Address) -> list[str]:
     """What an answer may echo of a request and nobody should read, the longest first: the key, the
     password, and the path and the query, where the user gave them."""
-    user, _, password = (address.auth or "").partition(":")
-    encoded = b64encode((address.auth or "").encode()).decode()
-    places = [(address.path or "").strip("/"), address.query or ""]
+    user, _, password = address.auth.partition(":")
+    encoded = b64encode(address.auth.encode()).decode()
+    places = [address.path.strip("/"), address.query]
     long = (one for one in places if len(one) >= SHORTEST)
     found = {key, address.auth, password, encoded, *long} - {None, "", user}
     return sorted(map(str, found), key=len, reverse=True)
@@ -88,10 +87,9 @@ def _secrets(key: str | None, address: Url) -> list[str]:
 def name_of(url: str) -> str:
     """Host and port; of a path only a few digits of its hash, as a path may be a secret."""
     address = checked(url)
-    port = f":{address.port}" if address.port else ""
     path = address.path or "/"
     digits = "" if path == "/" else f"/{hashlib.sha256(path.encode()).hexdigest()[:8]}"
-    return f"{address.scheme}://{address.host}{port}{digits}"
+    return f"{origin(address)}{digits}"
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
