@@ -46,7 +46,7 @@ SUITES = {
     "Load": Expected(2, 1),
     "Outages": Expected(18, 2),
     "Power cuts": Expected(4, 8),
-    "Processor": Expected(51, 28),
+    "Processor": Expected(34, 28),
     "Projecting": Expected(5, 3),
     "Rows by an enemy": Expected(8, 3),
     "Secrets": Expected(4, 6),

@@ -156,6 +156,7 @@ def examined(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(scaled(300, 3600))
 @pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
 def test_nothing_acknowledged_is_lost_by_a_power_cut(subject: Subject, tmp_path: Path) -> None:
     line = Line("Power cuts", subject.name, MODULE)
@@ -185,6 +186,7 @@ BROKEN = [
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(scaled(300, 3600))
 @pytest.mark.parametrize(("subject", "variant"), BROKEN)
 def test_what_does_not_sync_is_seen(subject: Subject, variant: str, tmp_path: Path) -> None:
     trace = work(tmp_path, subject.program, variant)
