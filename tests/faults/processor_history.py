@@ -24,7 +24,7 @@ from singerlake.processor.engine.values import Item
 from singerlake.processor.event import decode_value
 from singerlake.processor.lake_position import key_of
 from singerlake.processor.observer import Observer
-from tests.faults.feed_consumer import is_named, read
+from tests.faults.feed_consumer import Reading, is_named, read
 from tests.faults.feed_history import KEYS, FeedHistory
 from tests.faults.feed_stage import EVERY
 from tests.faults.truth import Violation
@@ -66,8 +66,9 @@ class ProcessorHistory(FeedHistory):
     def _start(self) -> None:
         if not hasattr(self, "engine"):
             self.engine = Mortal()
-            self.begun: dict[str, int] = {}
-            """Of keys whose new numbers somebody accepted: how many entries were there then."""
+            self.begun: dict[str, list[int]] = {}
+            """Of keys whose new numbers somebody accepted: how many entries were there then, for
+            each time."""
             self.bugs = self._world.enter_context(
                 mock.patch.object(lake_source.logger, "exception")
             )
@@ -118,7 +119,7 @@ class ProcessorHistory(FeedHistory):
         """Somebody accepts that the numbers of a stream are others."""
         key = key_of(keys.tap_id, keys.stream)
         if self.engine.look(key).reason:
-            self.begun[key] = len(self._values(key))
+            self.begun.setdefault(key, []).append(len(self._values(key)))
             self.engine.resume(key)
 
     @rule()
@@ -142,7 +143,7 @@ class ProcessorHistory(FeedHistory):
         before: dict[str, object] | None = None
         for number, value in enumerate(self._values(key)):
             goes_on = before is not None and before["log_id"] == value["log_id"]
-            if goes_on and number != self.begun.get(key):
+            if goes_on and number not in self.begun.get(key, ()):
                 assert before is not None
                 if int(str(value["first_sequence"])) <= int(str(before["last_sequence"])):
                     raise Violation(f"TWICE {key}: {value}, after {before}")
@@ -158,16 +159,19 @@ class ProcessorHistory(FeedHistory):
             for gap in log.read_head(self.stage.store, keys).manifest.gaps
             for number in range(gap.first_sequence, gap.last_sequence + 1)
         }
+        begun = max(self.begun.get(key, ()), default=0)
         had = {
             number
-            for value in self._values(key)[self.begun.get(key, 0) :]
-            if value["log_id"] == truth.log_id
+            for at, value in enumerate(self._values(key))
+            if at >= begun or _is_still(value, truth)
             for number in range(
                 int(str(value["first_sequence"])), int(str(value["last_sequence"])) + 1
             )
+            # An event names the log that gave its number out, which this log may continue.
+            if value["log_id"] == truth.log_id or number <= truth.continues(str(value["log_id"]))
         }
-        for value in self._values(key)[self.begun.get(key, 0) :]:
-            place = Bookmark.parse(json.loads(str(value["bookmark"])))
+        for value in self._values(key)[begun:]:
+            place = _place(value)
             now = truth.digits.get(place.sequence, place.check)
             if place.log_id == truth.log_id and place.check not in (now, ""):
                 raise Violation(f"MISLED {key}: {place} was handed over, which is {now} now")
@@ -178,6 +182,17 @@ class ProcessorHistory(FeedHistory):
 
     hint = save_the_cursor = follow_from_a_saved_cursor = None  # type: ignore[assignment]
     begin_a_stream_anew = begin_the_runs_anew = None  # type: ignore[assignment]
+
+
+def _place(value: dict[str, object]) -> Bookmark:
+    return Bookmark.parse(json.loads(str(value["bookmark"])))
+
+
+def _is_still(value: dict[str, object], truth: Reading) -> bool:
+    """Whether what was handed over before somebody accepted other numbers has its number again:
+    the log was mended, and the source goes on where it was."""
+    place = _place(value)
+    return bool(place.check) and truth.digits.get(place.sequence) == place.check
 
 
 def _names(keys: StreamKeys) -> tuple[str, str]:
