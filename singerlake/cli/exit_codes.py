@@ -16,7 +16,8 @@ EXIT_CODES = {
     5: "the store, Spark or another service does not answer",
     70: "a fault of singerlake itself, with a traceback to report",
     INTERRUPTED: "interrupted by Ctrl-C",
-    TERMINATED: "ended by SIGTERM, with lineage on: a run that it ended is reported as aborted",
+    TERMINATED: "ended by SIGTERM: `land` has stopped tap and target, and with lineage on a run is "
+    "reported as aborted",
     PIPE_CLOSED: "whoever read the output went away, as `head` does",
 }
 

@@ -59,7 +59,7 @@ def land(
     ROOT. As in a shell's pipe, but the target learns the tap's exit code: a run whose tap failed is
     `failed`, and never looks complete. Signals go to both. TAP is the tap's id,
     `<tap name>--<variant>`; it may stand in --config instead. Exits as the target does where that
-    fails, else as the tap does.
+    fails, else as the tap does, and with 128 + N where signal N ended them.
 
     \b
     Examples:

@@ -1,7 +1,7 @@
 """A pin: a state of the whole lake under a name, so that readers come back to it.
 
-It holds a bookmark for each stream that had a commit, and the runs that had not ended. A pin is
-written once and never changed.
+It holds a bookmark for each stream that had a commit, one for each tap's run log, and the runs that
+had not ended. A pin is written once and never changed.
 """
 
 from __future__ import annotations
@@ -23,13 +23,23 @@ class PinnedStream(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     `check` has eight digits of the checksum of the file that was committed under `sequence`.
     `gone` counts the numbers up to there that no file bore any more: once there are more, the state
-    that was pinned is not whole.
+    that was pinned is not whole. `revision` is the newest change of older rows; pins of before have
+    none.
     """
 
     log_id: str
     sequence: Count
     check: str = ""
     gone: Count = 0
+    revision: Count | None = None
+
+
+class PinnedRuns(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where the run log of a tap ended: `sequence` is the number of its last row."""
+
+    log_id: str
+    sequence: Count
+    check: str = ""
 
 
 class UnendedRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,6 +69,7 @@ class Pin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     until: Moment | None = None
     taps: dict[str, dict[str, PinnedStream]]
     runs: tuple[UnendedRun, ...]
+    run_logs: dict[str, PinnedRuns] = {}
 
     def stream(self, tap_id: str, stream: str) -> PinnedStream | None:
         """Where a stream ended; None where it had no commit."""
@@ -89,6 +100,9 @@ def _require(pin: Pin) -> None:
     for tap_id, stream, place in pin.streams():
         if not place.log_id or not place.sequence:
             raise ValueError(f"stream {stream!r} of {tap_id!r} without a place in a log")
+    for tap_id, runs in pin.run_logs.items():
+        if not runs.log_id or not runs.sequence:
+            raise ValueError(f"the runs of {tap_id!r} without a place in a log")
     times.require_utc((pin.created, *([pin.until] if pin.until else [])))
 
 

@@ -29,13 +29,15 @@ from singerlake.format import pin_keys
 from singerlake.format.keys import StreamKeys
 from singerlake.format.manifest import Manifest
 from singerlake.format.nearest import did_you_mean
-from singerlake.format.pin import Pin, PinnedStream, UnendedRun
+from singerlake.format.pin import Pin, PinnedRuns, PinnedStream, UnendedRun
 from singerlake.lake import clock, discovery, registry
 from singerlake.lake import snapshot as snapshots
 from singerlake.lake.commit import create_anew
 from singerlake.lake.feed import position
 from singerlake.lake.feed.bookmark import Bookmark
 from singerlake.lake.feed.cursor import Cursor
+from singerlake.lake.feed.ends import Ends
+from singerlake.lake.feed.follower import Follower
 from singerlake.lake.parallel import in_parallel
 from singerlake.lake.runs import history
 from singerlake.lake.snapshot import Snapshot
@@ -63,6 +65,8 @@ def create(store: Store, name: str, until: datetime | None = None, by: str = "")
         )
     if find(store, name) is not None:
         raise _taken(store, name)
+    # Before the streams: of a run that had ended by now, all commits are in what is pinned.
+    ended = _ends_of_runs(store)
     streams = [
         StreamKeys(tap_id, stream)
         for tap_id in registry.tap_ids(store)
@@ -75,7 +79,14 @@ def create(store: Store, name: str, until: datetime | None = None, by: str = "")
     # Behind the streams: a run that ends in between has ended, and all that it committed counts.
     runs = tuple(run for tap_id in taps for run in _unended(store, tap_id))
     made = documents.new(
-        name=name, id=uuid.uuid4().hex, created=now, by=by, until=until, taps=taps, runs=runs
+        name=name,
+        id=uuid.uuid4().hex,
+        created=now,
+        by=by,
+        until=until,
+        taps=taps,
+        runs=runs,
+        run_logs=ended,
     )
     try:
         create_anew(store, key, documents.encode(made))
@@ -96,7 +107,21 @@ def _place(store: Store, keys: StreamKeys) -> PinnedStream | None:
     if not end.sequence:
         return None
     gone = _gone(found.manifest, end.sequence)
-    return PinnedStream(log_id=end.log_id, sequence=end.sequence, check=end.check, gone=gone)
+    return PinnedStream(
+        log_id=end.log_id,
+        sequence=end.sequence,
+        check=end.check,
+        gone=gone,
+        revision=found.manifest.revision_number,
+    )
+
+
+def _ends_of_runs(store: Store) -> dict[str, PinnedRuns]:
+    ends = Ends(Follower(store)).runs()
+    return {
+        tap_id: PinnedRuns(log_id=end.log_id, sequence=end.sequence, check=end.check)
+        for tap_id, end in sorted(ends.items())
+    }
 
 
 def _gone(manifest: Manifest, until: int) -> int:
@@ -194,11 +219,14 @@ def _taken(store: Store, name: str) -> ConfigError:
 
 def cursor(pin: Pin) -> Cursor:
     """The place of a consumer that has read what was pinned, and nothing else."""
-    return Cursor({(tap, stream): _bookmark(place) for tap, stream, place in pin.streams()})
+    return Cursor(
+        {(tap, stream): _bookmark(place) for tap, stream, place in pin.streams()},
+        {tap: Bookmark(end.log_id, end.sequence, end.check) for tap, end in pin.run_logs.items()},
+    )
 
 
 def _bookmark(place: PinnedStream) -> Bookmark:
-    return Bookmark(place.log_id, place.sequence, place.check)
+    return Bookmark(place.log_id, place.sequence, place.check, place.revision)
 
 
 def end_of(pin: Pin, snapshot: Snapshot) -> int:

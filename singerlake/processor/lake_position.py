@@ -10,6 +10,7 @@ from typing import Any
 from singerlake.errors import AlreadyExists, Changed, ConfigError, NotFound, UnknownStream
 from singerlake.format.consumer_keys import consumer
 from singerlake.format.names import escape, unescape
+from singerlake.lake import pins
 from singerlake.lake.feed.bookmark import Bookmark
 from singerlake.lake.feed.cursor import Cursor
 from singerlake.lake.lake import Lake
@@ -59,13 +60,7 @@ def beginning(lake: Lake, where: str) -> Cursor:
     name = where.removeprefix("pin:")
     for pin in lake.pins():
         if pin.name == name:
-            return Cursor(
-                {
-                    (tap, stream): Bookmark(place.log_id, place.sequence, place.check)
-                    for tap, streams in pin.taps.items()
-                    for stream, place in streams.items()
-                }
-            )
+            return pins.cursor(pin)
     raise ConfigError(f"expected start, now or the name of a pin to begin from, found {where!r}")
 
 

@@ -23,8 +23,10 @@ from singerlake.errors import (
 )
 from singerlake.format import keys as key_names
 from singerlake.format.keys import StreamKeys
+from singerlake.format.pin import Pin
 from singerlake.lake import Lake, check, clock, pins, rebuild, replication
 from singerlake.lake.extent import AsOf, Extent, covered
+from singerlake.lake.feed.event import Event, Replaced, RunEnded
 from singerlake.lake.snapshot import Snapshot
 from singerlake.lake.vacuum import vacuum
 from singerlake.store import Counting, LocalStore, Store, open_store
@@ -98,6 +100,28 @@ def test_a_pin_is_the_start_of_a_feed(store: Store) -> None:
         ("customers", 2),
         *((STREAM, number) for number in range(5, 9)),
     ]
+
+
+def test_a_feed_from_a_pin_reports_the_ends_of_later_runs_alone(store: Store) -> None:
+    land_run(store, "r-1")
+    Lake(store).pin("q")
+    land_run(store, "r-2")
+    (pin,) = (one for one in Lake(store).pins() if one.name == "q")
+    events = list(Lake(store).feed(pins.cursor(pin)).poll())
+    assert [event.run_id for event in events if isinstance(event, RunEnded)] == ["r-2"]
+
+
+def test_a_feed_from_a_pin_reports_what_was_replaced_since(store: Store) -> None:
+    vacuum(store, KEYS, OPTIONS)
+    Lake(store).pin("q")
+    pins_by_name = {one.name: one for one in Lake(store).pins()}
+    assert not any(replaced(store, pins_by_name["q"]))
+    assert any(replaced(store, pins_by_name["p"]))
+
+
+def replaced(store: Store, pin: Pin) -> list[Event]:
+    events = Lake(store).feed(pins.cursor(pin)).poll()
+    return [event for event in events if isinstance(event, Replaced) and event.stream == STREAM]
 
 
 def tidied(store: Store) -> None:
