@@ -238,6 +238,36 @@ def test_every_worker_draws_random_numbers_of_its_own() -> None:
     assert len(set(printed(DRAWN_IN_WORKERS).split())) == 4
 
 
+DAEMONS_IN_TURN = """
+import sys
+from pyspark.sql import SparkSession
+from singerlake.spark import session
+from singerlake.spark.session import DAEMON
+for make in (
+    lambda: session(master="local[1]"),
+    lambda: SparkSession.builder.master("local[1]").getOrCreate(),
+    lambda: session(master="local[1]", **{"spark.pyspark.python": sys.executable}),
+):
+    spark = make()
+    print(spark.conf.get(DAEMON, "unset"))
+    spark.stop()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere workers are Spark's own")
+def test_a_session_leaves_the_workers_of_later_ones_alone() -> None:
+    """Spark hands what its JVM was started with to every later session of the process."""
+    assert printed(DAEMONS_IN_TURN).split() == ["singerlake.spark.daemon", "unset", "unset"]
+
+
+@pytest.mark.slow
+def test_workers_that_sparks_own_settings_name_are_kept() -> None:
+    submit = "--conf spark.python.daemon.module=pyspark.daemon pyspark-shell"
+    found = printed(DAEMONS_IN_TURN, PYSPARK_SUBMIT_ARGS=submit).split()
+    assert found == ["pyspark.daemon"] * 3
+
+
 def test_workers_are_sparks_own_where_they_may_lack_the_package(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
