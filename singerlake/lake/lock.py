@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from operator import itemgetter
 
 from singerlake.errors import (
@@ -57,8 +58,8 @@ class LockTimes:
 def held(store: Store, key: str, writer_id: str, times: LockTimes) -> Iterator[None]:
     """Hold the lock at `key` for the body of the `with`. Raises `LockTimeout`."""
     keeper = _Keeper(store, key, _acquire(store, key, writer_id, times), times.refresh_every)
-    keeper.start()
     try:
+        keeper.start()
         yield
     finally:
         keeper.release()
@@ -169,21 +170,27 @@ class _Keeper:
 
     def refresh(self) -> bool:
         """Whether the lock is to be refreshed again."""
-        with self._turn:
+        if not self._turn.acquire(blocking=False):
+            return True  # the refresh before this one has no answer yet
+        try:
             if self._stopped:
                 return False
-            try:
-                self._refresh()
-            except Changed:
-                log.warning(
-                    "lost the lock %s/%s to another writer; the commit goes on, and the manifest "
-                    "decides",
-                    self._store.url,
-                    self._key,
-                )
-                return False
-            except SingerlakeError as error:
-                log.warning("could not refresh the lock %s: %s", self._key, error)
+            self._refresh()
+        except Changed:
+            log.warning(
+                "lost the lock %s/%s to another writer; the commit goes on, and the manifest "
+                "decides",
+                self._store.url,
+                self._key,
+            )
+            return False
+        except SingerlakeError as error:
+            log.warning("could not refresh the lock %s: %s", self._key, error)
+        except Exception:  # of a store's own: it would come again at every refresh
+            log.exception("could not refresh the lock %s: it will turn stale", self._key)
+            return False
+        finally:
+            self._turn.release()
         return True
 
     def _refresh(self) -> None:
@@ -211,10 +218,11 @@ class _Keeper:
 
 
 class _Rounds:
-    """One thread that refreshes all locks which this process holds.
+    """One thread that waits for all locks which this process holds, and has each refreshed in time.
 
     It begins with a lock, and ends when it wakes and finds none: most locks are held for less than
-    the time to their first refresh, and cost no thread and no wake-up.
+    the time to their first refresh, and cost no thread and no wake-up. A refresh has a thread to
+    itself: one store that does not answer would make the locks in all others stale.
     """
 
     def __init__(self) -> None:
@@ -227,8 +235,8 @@ class _Rounds:
         with self._changed:
             self._due[keeper] = at
             if self._wakes == math.inf:
-                self._wakes = at
                 threading.Thread(target=self._run, name="singerlake-locks", daemon=True).start()
+                self._wakes = at  # not before: where no thread is to be had, the next lock tries
             elif at < self._wakes:
                 self._changed.notify()
 
@@ -238,23 +246,27 @@ class _Rounds:
 
     def _run(self) -> None:
         while (keeper := self._next()) is not None:
-            again = keeper.refresh()
-            with self._changed:
-                if not again:
-                    self._due.pop(keeper, None)
-                elif keeper in self._due:
-                    self._due[keeper] = time.monotonic() + keeper.refresh_every
+            work, name = partial(self._refresh, keeper), "singerlake-refresh"
+            try:
+                threading.Thread(target=work, name=name, daemon=True).start()
+            except RuntimeError as error:
+                log.warning("a lock is refreshed later, for no thread is to be had: %s", error)
+
+    def _refresh(self, keeper: _Keeper) -> None:
+        if not keeper.refresh():
+            self.drop(keeper)
 
     def _next(self) -> _Keeper | None:
         """The next that is due, when it is; None where there is none left to wait for."""
         with self._changed:
             while self._due:
                 keeper, at = min(self._due.items(), key=itemgetter(1))
-                left = at - time.monotonic()
-                if left <= 0:
+                now = time.monotonic()
+                if at <= now:
+                    self._due[keeper] = now + keeper.refresh_every
                     return keeper
                 self._wakes = at
-                self._changed.wait(left)
+                self._changed.wait(at - now)
             self._wakes = math.inf
             return None
 

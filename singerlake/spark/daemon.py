@@ -10,6 +10,8 @@ of jemalloc and OpenBLAS, which both begin anew in a forked process.
 
 from __future__ import annotations
 
+import os
+
 import numpy
 import pandas  # type: ignore[import-untyped]
 import pyarrow.compute
@@ -22,4 +24,6 @@ LOADED = (numpy, pandas, pyarrow.compute, pyspark.worker, files, source)
 """What workers find loaded."""
 
 if __name__ == "__main__":
+    # Python's random numbers begin anew in a forked process; NumPy's would be the same in all.
+    os.register_at_fork(after_in_child=numpy.random.seed)
     manager()

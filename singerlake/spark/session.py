@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from pyspark import SparkContext
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from singerlake.errors import ConfigError
@@ -63,7 +63,7 @@ def session(app: str = "singerlake", master: str | None = None, **conf: Any) -> 
         settings["spark.master"] = master
     prepare_environment(settings.get("spark.master"))
     if is_ours(settings) and not SparkContext._active_spark_context:
-        settings.setdefault(DAEMON, "singerlake.spark.daemon")
+        settings.setdefault(DAEMON, _daemon(settings))
     builder = SparkSession.builder.appName(app)
     for name, value in settings.items():
         builder = builder.config(name, value)
@@ -72,6 +72,16 @@ def session(app: str = "singerlake", master: str | None = None, **conf: Any) -> 
         spark.sparkContext.setLogLevel(settings["spark.log.level"])
     register(spark)
     return spark
+
+
+def _daemon(settings: Mapping[str, str]) -> str:
+    """What Spark's own settings name, or else ours. It starts Spark's JVM, which reads them.
+
+    The JVM hands what it was started with to every later session of this process, also to one
+    whose workers lack this package: so it is started without this setting.
+    """
+    SparkContext._ensure_initialized(conf=SparkConf().setAll(list(settings.items())))
+    return str(SparkConf().get(DAEMON, "singerlake.spark.daemon"))
 
 
 def prepare_environment(master: str | None = None) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from singerlake.format import manifest as manifests
 from singerlake.lake import lock
+from singerlake.store.per_process import PerProcess
 from tests.lake.locking import Clock
 
 
@@ -20,4 +21,6 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr(lock, "time", clock)
     monkeypatch.setattr(lock, "LOOK_EVERY", 0.01)
+    # The thread of the others would sleep to a time of this clock.
+    monkeypatch.setattr(lock, "_rounds", PerProcess(lock._Rounds))
     return clock

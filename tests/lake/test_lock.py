@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -276,42 +275,3 @@ def test_a_commit_names_its_writer_in_the_lock() -> None:
     gate.open()
     (file,) = writer.result()
     assert held.writer_id == file.writer_id
-
-
-def lock_threads() -> list[threading.Thread]:
-    return [one for one in threading.enumerate() if one.name == "singerlake-locks"]
-
-
-def test_one_thread_refreshes_all_locks_of_a_process() -> None:
-    store = new_store()
-    times = replace(PATIENT, refresh_every=0.02)
-    keys = [f"{KEY}-{number}" for number in range(5)]
-    with contextlib.ExitStack() as held:
-        for key in keys:
-            held.enter_context(lock.held(store, key, "me", times))
-        first = {key: store.read(key).data for key in keys}
-        until(lambda: all(store.read(key).data != first[key] for key in keys))
-        assert len(lock_threads()) == 1
-    assert objects_in(store) == []
-    until(lambda: not lock_threads())
-    assert objects_in(store) == []
-
-
-def test_a_lock_that_is_due_before_the_others_is_refreshed_before_them() -> None:
-    store = new_store()
-    with (
-        lock.held(store, KEY, "me", PATIENT),
-        lock.held(store, f"{KEY}-2", "me", replace(PATIENT, refresh_every=0.02)),
-    ):
-        first = store.read(f"{KEY}-2").data
-        until(lambda: store.read(f"{KEY}-2").data != first)
-
-
-def test_a_lock_that_is_let_go_is_never_refreshed_again() -> None:
-    """Also where its turn has come already."""
-    store = new_store()
-    keeper = lock._Keeper(store, KEY, lock._acquire(store, KEY, "me", PATIENT), 60)
-    keeper.start()
-    keeper.release()
-    assert not keeper.refresh()
-    assert objects_in(store) == []

@@ -204,22 +204,68 @@ print(spark.sparkContext.parallelize([0], 1).map(lambda _: "singerlake.decode.ba
 """
 
 
-def loaded_before_a_task(*conf: str) -> str:
+def printed(program: str, *arguments: str, **environment: str) -> str:
     ran = subprocess.run(
-        [sys.executable, "-c", LOADED_BEFORE_A_TASK, *conf],
+        [sys.executable, "-c", program, *arguments],
+        env=os.environ | environment,
         capture_output=True,
         text=True,
         check=False,
         timeout=280,
     )
-    return ran.stdout.strip() or ran.stderr
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout.strip()
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere workers are Spark's own")
 def test_workers_are_forked_with_the_package_loaded() -> None:
-    assert loaded_before_a_task() == "True"
-    assert loaded_before_a_task("spark.python.daemon.module=pyspark.daemon") == "False"
+    assert printed(LOADED_BEFORE_A_TASK) == "True"
+    sparks_own = "spark.python.daemon.module=pyspark.daemon"
+    assert printed(LOADED_BEFORE_A_TASK, sparks_own) == "False"
+
+
+DRAWN_IN_WORKERS = """
+import numpy
+from singerlake.spark import session
+spark = session(master="local[2]", **{"spark.python.worker.reuse": "false"})
+print(*spark.sparkContext.parallelize(range(4), 4).map(lambda _: numpy.random.rand()).collect())
+"""
+
+
+@pytest.mark.slow
+def test_every_worker_draws_random_numbers_of_its_own() -> None:
+    assert len(set(printed(DRAWN_IN_WORKERS).split())) == 4
+
+
+DAEMONS_IN_TURN = """
+import sys
+from pyspark.sql import SparkSession
+from singerlake.spark import session
+from singerlake.spark.session import DAEMON
+for make in (
+    lambda: session(master="local[1]"),
+    lambda: SparkSession.builder.master("local[1]").getOrCreate(),
+    lambda: session(master="local[1]", **{"spark.pyspark.python": sys.executable}),
+):
+    spark = make()
+    print(spark.conf.get(DAEMON, "unset"))
+    spark.stop()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere workers are Spark's own")
+def test_a_session_leaves_the_workers_of_later_ones_alone() -> None:
+    """Spark hands what its JVM was started with to every later session of the process."""
+    assert printed(DAEMONS_IN_TURN).split() == ["singerlake.spark.daemon", "unset", "unset"]
+
+
+@pytest.mark.slow
+def test_workers_that_sparks_own_settings_name_are_kept() -> None:
+    submit = "--conf spark.python.daemon.module=pyspark.daemon pyspark-shell"
+    found = printed(DAEMONS_IN_TURN, PYSPARK_SUBMIT_ARGS=submit).split()
+    assert found == ["pyspark.daemon"] * 3
 
 
 def test_workers_are_sparks_own_where_they_may_lack_the_package(
