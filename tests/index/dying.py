@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -37,7 +39,10 @@ class Dying:
         if self.left < 0:
             self.left = None
             self.deaths += 1
-            raise Death
+            self.die()
+
+    def die(self) -> None:
+        raise Death
 
     @contextmanager
     def change(self, tap: str, stream: str = "") -> Iterator[Change]:
@@ -45,6 +50,14 @@ class Dying:
         with self._storage.change(tap, stream) as change:
             yield _Steps(self, change)  # type: ignore[misc]
         self.step()
+
+
+class Killed(Dying):
+    """Its process is killed in the middle of the change: nothing of it runs on, and nothing is
+    rolled back or closed."""
+
+    def die(self) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 class _Steps:
