@@ -80,6 +80,13 @@ def test_any_and_at_least(lake: Path, database: str) -> None:
     assert run(*words, "--at-least", "1", "--any").exit_code == 2
 
 
+def test_a_post_alone_needs_no_lake(database: str) -> None:
+    words = ("wait", "--http", "file", "--window", "D", "--database", database)
+    assert "missing" in said(*words, "--timeout", "1s", code=1)
+    said("events", "mark", "file", "--database", database)
+    said(*words)
+
+
 def test_a_wait_with_a_name_is_in_the_table(lake: Path, database: str) -> None:
     db = ("--database", database)
     words = (f"{TAP}/{STREAM}", f"{TAP}/{STREAM}@9", "--window", "D", "--every", "0.1", *db)
@@ -134,6 +141,8 @@ def test_a_damaged_lake_at_the_deadline(lake: Path) -> None:
         ["a/b/c"],
         ["tap@7"],
         ["tap/stream@x"],
+        ["tap/stream@0"],
+        ["tap/stream@" + "9" * 5_000],
         ["tap--x", "--timeout", "soon"],
         ["tap--x", "--timeout", "-1h"],
         ["tap--x", "--timeout", "9999999d"],
