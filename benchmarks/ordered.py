@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import statistics
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from benchmarks import ordered_work
@@ -16,6 +19,12 @@ EVENTS: dict[Mode, int] = {"batched": 100_000, "one by one": 50_000, "singly ack
 PEERS = {"dramatiq": "dramatiq[redis]", "arq": "arq", "bullmq": "bullmq"}
 PEER_EVENTS = 2_000
 DELAYED = 10_000
+SCHEDULED = 1_000
+SPREAD, EACH = (100, 10_000), 10
+"""So many keys, with so many events in each: what more keys cost, for themselves."""
+
+MOST_LATE = 50.0
+MOST_FOR_KEYS = 3.0
 
 
 def run() -> Result:
@@ -32,15 +41,16 @@ def run() -> Result:
             for workers in WORKERS
             for keys in KEYS
         }
+        spread = _spread(url, client, max(int(EACH * scale), 1))
         streams = ordered_work.streams(url, client, int(20_000 * scale))
-        waits: list[list[Cell]] = [
-            [name, *ordered_work.delays(url, client, int(DELAYED * scale), stuck)]
+        waits = {
+            name: ordered_work.delays(url, client, int(DELAYED * scale), stuck)
             for name, stuck in (("ours", False), ("ours, one key is stuck", True))
-        ]
+        }
+        late = ordered_work.lateness(url, client, int(SCHEDULED * scale))
+        waits["ours, scheduled: after its moment"] = late
         peers, skipped = _peers(url, client, int(PEER_EVENTS * scale))
     others = _others(works, bare, streams, peers)
-    columns = ("", "p50, ms", "p99, ms")
-    delay = Table("From add to start, idle processor, 10,000 keys", columns, waits)
     notes = [
         f"{os.cpu_count()} cores, and the machine's load was {os.getloadavg()[0]:.1f} when this "
         "ended: processors, server and producer share them, so only ratios tell something.",
@@ -48,10 +58,39 @@ def run() -> Result:
         "what is done acknowledged together, at the latest after a quarter of a second. *singly "
         "acknowledged*: one slot, each event acknowledged before the next is handed out. The jobs "
         "do nothing.",
+        "The goals on the server's CPU are of keys, not of batches: 10,000 keys are held against "
+        f"100 with the same {EACH} events in each, so that a grant holds as many of them, and less "
+        "what a start costs; singly acknowledged also with the same "
+        f"{EVENTS['singly acknowledged']:,} events in all. The first table has as many events for "
+        "all numbers of keys: there a batch of 100 keys is larger than one of 10,000.",
+        f"Scheduled events, {SCHEDULED:,} of them, are each due alone, 20 ms after the one before.",
         "A peer has one process and eight workers of its own. None of them keeps order by key.",
         *skipped,
     ]
-    return Result([_table(works), others, delay], _goals(works, ratios, peers), notes)
+    tables = [_table(works), _table_of_spread(spread), others, _delays(waits)]
+    goals = [*_goals(works, ratios, peers), *_goals_of_keys(works, spread)]
+    goals.append(Goal("scheduled events, ms late, the latest", late[-1], MOST_LATE))
+    return Result(tables, goals, notes)
+
+
+def _spread(url: str, client: Any, each: int) -> dict[tuple[Mode, int], Work]:
+    """One processor, the same events in each key. Few keys are done soon: the middle of some runs,
+    before and after that of many keys, less what the start of a processor costs the server."""
+    few, many = SPREAD
+    found: dict[tuple[Mode, int], Work] = {}
+    for mode in MODES:
+        measured = partial(ordered_work.measure, url, client, mode, 1)
+        start = measured(1, 1).cpu
+        runs = [measured(few, few * each) for _ in range(3)]
+        found[mode, many] = _without(start, measured(many, many * each), many * each)
+        runs += [measured(few, few * each) for _ in range(2)]
+        middle = sorted(runs, key=lambda work: work.cpu)[len(runs) // 2]
+        found[mode, few] = _without(start, middle, few * each)
+    return found
+
+
+def _without(start: float, work: Work, events: int) -> Work:
+    return replace(work, cpu=work.cpu - start / events)
 
 
 def _table(works: dict[tuple[Mode, int, int], Work]) -> Table:
@@ -61,6 +100,24 @@ def _table(works: dict[tuple[Mode, int, int], Work]) -> Table:
     ]
     columns = ("mode", "processors", "keys", "events/s", "commands", "requests", "server CPU, µs")
     return Table("Events, and what each costs the server", columns, rows)
+
+
+def _table_of_spread(spread: dict[tuple[Mode, int], Work]) -> Table:
+    rows: list[list[Cell]] = [
+        [mode, keys, work.rate, work.commands, work.trips, 1e6 * work.cpu]
+        for (mode, keys), work in sorted(spread.items())
+    ]
+    columns = ("mode", "keys", "events/s", "commands", "requests", "server CPU, µs")
+    return Table(f"One processor, {EACH} events in each key", columns, rows)
+
+
+def _delays(waits: dict[str, list[float]]) -> Table:
+    rows: list[list[Cell]] = [
+        [name, statistics.median(taken), taken[int(0.99 * len(taken))], taken[-1]]
+        for name, taken in waits.items()
+    ]
+    columns = ("", "p50, ms", "p99, ms", "most, ms")
+    return Table("From add to start, idle processor, 10,000 keys", columns, rows)
 
 
 def _others(
@@ -114,8 +171,20 @@ def _goals(
     for keys, ratio in ratios.items():
         name = f"singly acknowledged, keys: {keys}, of bare EVALSHA"
         goals.append(Goal(name, ratio, 0.6, at_least=True))
-    few, many = (works["singly acknowledged", 1, keys].cpu for keys in (100, 10_000))
-    goals.append(Goal("server CPU for an event, 10,000 keys to 100", many / few, 3))
     commands = works["singly acknowledged", 1, 100].commands
     goals.append(Goal("server commands for an event, singly acknowledged", commands, 11.6))
+    return goals
+
+
+def _goals_of_keys(
+    works: dict[tuple[Mode, int, int], Work], spread: dict[tuple[Mode, int], Work]
+) -> list[Goal]:
+    few, many = SPREAD
+    name = f"server CPU for an event, {many:,} keys to {few}"
+    single: Mode = "singly acknowledged"
+    ratio = works[single, 1, many].cpu / works[single, 1, few].cpu
+    goals = [Goal(f"{name}, {single}, as many events in all", ratio, MOST_FOR_KEYS)]
+    for mode in MODES:
+        ratio = spread[mode, many].cpu / spread[mode, few].cpu
+        goals.append(Goal(f"{name}, {mode}, {EACH} events in each", ratio, MOST_FOR_KEYS))
     return goals

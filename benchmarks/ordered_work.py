@@ -5,7 +5,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import shutil
-import statistics
 import subprocess
 import tempfile
 import threading
@@ -13,6 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Literal
 
@@ -147,9 +147,9 @@ def streams(url: str, client: Any, events: int) -> float:
     return events / (time.perf_counter() - began)
 
 
-def delays(url: str, client: Any, events: int, stuck: bool = False) -> tuple[float, float]:
-    """p50 and p99, in ms, from `add` to the start of the job, on a processor that is idle, but for
-    one key whose job does not end where it is `stuck`."""
+def delays(url: str, client: Any, events: int, stuck: bool = False) -> list[float]:
+    """Milliseconds from `add` to the start of the job, in order of size, on a processor that is
+    idle, but for one key whose job does not end where it is `stuck`."""
     client.flushall()
     taken: list[float] = []
     let_go = threading.Event()
@@ -174,8 +174,28 @@ def delays(url: str, client: Any, events: int, stuck: bool = False) -> tuple[flo
         processor.stop()
         thread.join()
         let_go.set()
-    ordered = sorted(1000 * one for one in taken)
-    return statistics.median(ordered), ordered[int(len(ordered) * 0.99)]
+    return sorted(1000 * one for one in taken)
+
+
+def lateness(url: str, client: Any, events: int) -> list[float]:
+    """Milliseconds from the moment that an event is scheduled for to the start of its job, in order
+    of size, on a processor that is idle."""
+    client.flushall()
+    taken: list[float] = []
+    with open_engine(url) as engine:
+        processor = Processor(engine, lambda event: taken.append(time.time() - event.value))
+        thread = threading.Thread(target=processor.run, daemon=True)
+        thread.start()
+        # All are there before the first is due: nothing else is done at the moment of one.
+        first = time.time() + 1 + events / 200
+        for number in range(events):
+            due = first + number / 50
+            engine.add(f"k{number}", due, at=datetime.fromtimestamp(due, timezone.utc))
+        while len(taken) < events:
+            time.sleep(0.01)
+        processor.stop()
+        thread.join()
+    return sorted(1000 * one for one in taken)
 
 
 def peer(commands: Path, script: str, url: str, events: int) -> float:

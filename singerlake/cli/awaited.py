@@ -15,7 +15,7 @@ from singerlake.format.names import unescape
 from singerlake.wait.event import Awaited, LakeCommit, LakeRun
 from singerlake.wait.window import Window
 
-_WORD = re.compile(r"(?P<tap>[^/@]+)(?:/(?P<stream>[^/@]+))?(?:@(?P<sequence>\d+))?", re.ASCII)
+_WORD = re.compile(r"(?P<tap>[^/@]+)(?:/(?P<stream>[^/@]+))?(?:@(?P<sequence>\d{1,16}))?", re.ASCII)
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*:|[./~]|[A-Za-z]:[/\\]", re.ASCII)
 
 

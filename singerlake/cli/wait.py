@@ -92,7 +92,8 @@ def wait(
       singerlake wait s3://bucket/lake tap-shop--sample/orders --window D --zone Europe/Berlin
       singerlake wait ./lake tap-shop--sample --http partner-file --any
     """
-    url, rest = split_root(words)
+    # A post comes without a lake.
+    url, rest = split_root(words) if words or not posts else (None, [])
     window = parse(frequency, zone, offset) if frequency else None
     if window is None and (zone != "UTC" or offset):
         raise click.UsageError("--zone and --offset move the boundaries of a --window: give one")

@@ -89,6 +89,8 @@ class LakeCommit(Awaited, frozen=True, kw_only=True, tag="lake-commit"):
     """A commit of a stream: any, or one after a bookmark, or up to a sequence number.
 
     Its time is that of the commit, by the writer's clock. `since` is as for `LakeRun`.
+
+    Raises `ConfigError`.
     """
 
     tap: str
@@ -97,6 +99,14 @@ class LakeCommit(Awaited, frozen=True, kw_only=True, tag="lake-commit"):
     sequence: int | None = None
     since: datetime | None = None
     lake: str = ""
+
+    def __post_init__(self) -> None:
+        # Every log has passed 0: it would be there at once, and nobody would know why.
+        if self.sequence is not None and self.sequence < 1:
+            raise ConfigError(
+                f"commit of {self.tap}/{self.stream}: expected a number from 1 on, as the first "
+                f"commit has it, found {self.sequence}"
+            )
 
     @property
     def subject(self) -> str:

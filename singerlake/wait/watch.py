@@ -74,8 +74,9 @@ class Watch:
     def done(self, notice: Notice) -> None:
         """The notice has gone out: it does not come again."""
         if notice.kind == "missed":
+            name = notice.expectation.name
             for one in notice.events:
-                self._store.miss(notice.expectation.name, one.span.name, one.event.title)
+                self._store.miss(name, one.span.name, one.event.title, notice.deadline)
 
     def _spans(self, expectation: Expectation, now: datetime) -> list[Span]:
         """Windows in which the watch was asked for, the oldest first: the current one, those whose

@@ -213,6 +213,35 @@ def test_pause_and_resume(engine: Engine) -> None:
     assert process("resume", KEY).exit_code == 2
 
 
+def test_check_counts_keys_that_are_paused_by_hand(engine: Engine) -> None:
+    assert process("check").output == "every key moves\n"
+    engine.add(KEY, 1)
+    process("pause", KEY)
+    assert answer("check") == {"findings": [], "paused_by_hand": 1}
+    assert process("check").output == "nothing to look at; 1 key is paused by hand\n"
+    process("pause", "other")
+    process("pause", "third", "--reason", "look at it")
+    result = process("check")
+    assert result.exit_code == 1
+    assert result.output.endswith("1 finding; 2 keys are paused by hand\n")
+
+
+def test_who_waits_without_a_failure_backs_off_from_nothing(
+    url: str, lake: str, engine: Engine
+) -> None:
+    """As the poller of a healthy engine does."""
+    assert run(lake, "--name", "cat", "--job", "vacuum").exit_code == 0
+    (row,) = answer("ls")
+    assert (row["key"], row["status"]) == ("_lake/cat", "waits")
+    assert "without a failure" in process("why", "_lake/cat").output
+    engine.add(KEY, 1)
+    grant = engine.turn(0, Slot("t", 0), Terms()).grant
+    assert grant is not None
+    failed = Outcome(KEY, grant.token, "fail", delay=60, error="no")
+    engine.turn(0, Slot("t", 0), Terms(), failed, claim=False)
+    assert "after 1 failure: no" in process("why", KEY).output
+
+
 def test_dead_letters(engine: Engine) -> None:
     engine.add_many(KEY, [1, 2])
     position = kill_head(engine, KEY)

@@ -1,28 +1,24 @@
-"""`singerlake wait` and `singerlake events`."""
+"""`singerlake wait`."""
 
 from __future__ import annotations
 
 import json
 import os
+import pty
+import select
 import signal
 import subprocess
 import sys
 import threading
 import time
-from datetime import datetime, timedelta
 from pathlib import Path
 
-import httpx
 import pytest
 
 from singerlake.cli.root import Root
 from singerlake.errors import Unavailable
 from singerlake.lake import Lake, open_lake
-from singerlake.runtime import Runtime
-from singerlake.wait.inbox import Inbox
-from singerlake.wait.status.database import open_database
 from singerlake.wait.status.mirror import Mirror
-from singerlake.wait.watch import Notice, Watch
 from tests.cli.lake import run, said
 from tests.lake.landing import KEYS, STREAM, TAP
 from tests.lake.running import land_run
@@ -80,6 +76,13 @@ def test_any_and_at_least(lake: Path, database: str) -> None:
     assert run(*words, "--at-least", "1", "--any").exit_code == 2
 
 
+def test_a_post_alone_needs_no_lake(database: str) -> None:
+    words = ("wait", "--http", "file", "--window", "D", "--database", database)
+    assert "missing" in said(*words, "--timeout", "1s", code=1)
+    said("events", "mark", "file", "--database", database)
+    said(*words)
+
+
 def test_a_wait_with_a_name_is_in_the_table(lake: Path, database: str) -> None:
     db = ("--database", database)
     words = (f"{TAP}/{STREAM}", f"{TAP}/{STREAM}@9", "--window", "D", "--every", "0.1", *db)
@@ -134,6 +137,8 @@ def test_a_damaged_lake_at_the_deadline(lake: Path) -> None:
         ["a/b/c"],
         ["tap@7"],
         ["tap/stream@x"],
+        ["tap/stream@0"],
+        ["tap/stream@" + "9" * 5_000],
         ["tap--x", "--timeout", "soon"],
         ["tap--x", "--timeout", "-1h"],
         ["tap--x", "--timeout", "9999999d"],
@@ -166,42 +171,6 @@ def test_names_are_escaped_as_in_paths(tmp_path: Path) -> None:
     said("wait", tmp_path / "odd", "tap!20!40x/a!2Fb", "--window", "D")
 
 
-def test_events_are_marked_and_shown(database: str) -> None:
-    assert "marked" in said("events", "mark", "file", "--id", "7", "--database", database)
-    assert "repeat" in said("events", "mark", "file", "--id", "7", "--database", database)
-    assert run("events", "mark", "file", "--body", "[]", "--database", database).exit_code == 2
-    assert "nothing is awaited" in said("events", "status", "--database", database)
-
-
-def test_a_bad_database_is_named_without_its_password() -> None:
-    result = run("events", "status", "--database", "postgresql://me:s3cret@127.0.0.1:1/x")
-    assert result.exit_code == 5, result.output
-    assert "s3cret" not in result.output
-    assert run("events", "status", "--database", "nonsense").exit_code == 2
-
-
-def test_watch_reports_once_and_exits_with_1(lake: Path, tmp_path: Path, database: str) -> None:
-    path = tmp_path / "expectations.json"
-    expectation = {
-        "name": "too late",
-        "by": "1s",
-        "window": {"kind": "calendar", "frequency": "Y"},
-        "events": [
-            {"type": "lake-run", "tap": TAP, "lake": str(lake)},
-            {"type": "lake-run", "tap": "tap-never--x", "lake": str(lake)},
-        ],
-    }
-    path.write_text(json.dumps({"expectations": [expectation]}))
-    words = ("events", "watch", path, "--once", "--json", "--database", database)
-    assert json.loads(said(*words, code=1))["events"] == ["run of tap-never--x"]
-    assert said(*words) == ""
-    rows = json.loads(said("events", "status", "--json", "--database", database))["events"]
-    assert {row["name"]: row["state"] for row in rows} == {
-        f"run of {TAP}": "received",
-        "run of tap-never--x": "missed",
-    }
-
-
 def test_a_store_that_is_away_ends_no_wait(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither when the command begins, nor later; only the deadline does."""
     real, away = Root.lake, [True] * 3
@@ -217,32 +186,6 @@ def test_a_store_that_is_away_ends_no_wait(lake: Path, monkeypatch: pytest.Monke
     assert not away
     monkeypatch.setattr(Root, "lake", lambda root: (_ for _ in ()).throw(Unavailable("away")))
     said(*words, "1s", code=5)
-
-
-def test_a_watch_goes_on_while_its_database_is_away(
-    lake: Path, tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "expectations.json"
-    expectation = {
-        "name": "runs",
-        "by": "1s",
-        "window": {"kind": "calendar", "frequency": "Y"},
-        "events": [{"type": "lake-run", "tap": TAP, "lake": str(lake)}],
-    }
-    path.write_text(json.dumps({"expectations": [expectation]}))
-    looks: list[int] = []
-
-    def look(watch: Watch) -> list[Notice]:
-        looks.append(1)
-        if len(looks) == 3:
-            raise KeyboardInterrupt
-        raise Unavailable("the database is away")
-
-    monkeypatch.setattr(Watch, "look", look)
-    words = ("events", "watch", path, "--database", database)
-    assert run(*words, "--every", "0.01").exit_code == 130
-    looks.clear()
-    assert run(*words, "--once").exit_code == 5
 
 
 @pytest.mark.slow
@@ -261,47 +204,47 @@ def test_an_interrupted_wait_ends_with_130(lake: Path) -> None:
         assert "Traceback" not in waiting.stdout.read()
 
 
+@pytest.mark.slow
+def test_a_terminal_has_a_live_table_until_the_end(lake: Path) -> None:
+    """What is waited for; in its place comes what has arrived."""
+    command = [sys.executable, "-m", "singerlake.cli", "wait", str(lake), TAP, "--every", "0.1"]
+    screen, terminal = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
+    with subprocess.Popen(command, stdout=terminal, stderr=terminal, env=environment) as waiting:
+        os.close(terminal)
+        first = drawn_until(screen, "waiting")
+        assert TAP in first
+        land_run(open_lake(lake).store, "second", [3])
+        drawn = drawn_until(screen, None)
+        assert waiting.wait(60) == 0
+    os.close(screen)
+    live, _, left = drawn.rpartition(SHOW_CURSOR)
+    assert ERASE_LINE in live  # the live table is gone
+    assert "received" in left
+    assert "waiting" not in left
+
+
+SHOW_CURSOR, ERASE_LINE = "\x1b[?25h", "\x1b[2K"
+
+
+def drawn_until(screen: int, text: str | None) -> str:
+    """What a program draws on its terminal, until this text is there, or until its end."""
+    drawn = b""
+    while text is None or text.encode() not in drawn:
+        assert select.select([screen], [], [], 60)[0], drawn
+        try:
+            portion = os.read(screen, 4096)
+        except OSError:  # so Linux says that nobody has the terminal any more
+            portion = b""
+        if not portion:
+            assert text is None, drawn
+            break
+        drawn += portion
+    return drawn.decode()
+
+
 def until_there(path: Path) -> None:
     end = time.monotonic() + 60
     while not path.exists():
         assert time.monotonic() < end
         time.sleep(0.05)
-
-
-@pytest.mark.slow
-def test_the_receiver_as_a_service(database: str, lake: Path) -> None:
-    """Ready line, a post that a wait finds, a graceful stop."""
-    command = [sys.executable, "-m", "singerlake.cli", "events", "serve"]
-    environment = {**os.environ, "SINGERLAKE_EVENTS_TOKEN": "s3cret"}
-    with subprocess.Popen(
-        [*command, "--listen", "127.0.0.1:0", "--database", database, "--json"],
-        stdout=subprocess.PIPE,
-        env=environment,
-        text=True,
-    ) as service:
-        assert service.stdout is not None
-        url = json.loads(service.stdout.readline())["url"]
-        assert httpx.post(f"{url}/events/file").status_code == 401
-        headers = {"Authorization": "Bearer s3cret"}
-        assert httpx.post(f"{url}/events/file", headers=headers).status_code == 201
-        service.send_signal(signal.SIGTERM)
-        assert service.wait(30) == 0
-    said("wait", lake, "--http", "file", "--window", "D", "--database", database)
-
-
-class LongAgo(Runtime):
-    def now(self) -> datetime:
-        return super().now() - timedelta(days=91)
-
-
-def test_an_age_that_no_calendar_holds_is_wrong_use(database: str) -> None:
-    said("events", "forget", "--older-than", "9999999d", "--database", database, code=2)
-
-
-def test_old_posts_are_forgotten(database: str) -> None:
-    words = ("--database", database, "--json")
-    said("events", "mark", "new", *words)
-    Inbox(open_database(database), LongAgo()).take("old", {})
-    assert json.loads(said("events", "forget", *words)) == {"rows": 0, "posts": 1}
-    assert json.loads(said("events", "forget", *words)) == {"rows": 0, "posts": 0}
-    assert run("events", "forget", "--older-than", "-1d", *words).exit_code == 2

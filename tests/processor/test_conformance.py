@@ -249,6 +249,9 @@ def test_later_counts_no_attempt(engine: Engine) -> None:
         grant = take(engine)
         assert grant.deliveries == 1
         turn(engine, A, done(grant, "later", 0), claim=False)
+    turn(engine, A, done(take(engine), "later", 0, delay=60), claim=False)
+    state = engine.look("k")
+    assert (state.status, state.deliveries) == ("waits", 0)
 
 
 def test_a_dead_letter_holds_its_key_until_it_is_redriven(engine: Engine) -> None:

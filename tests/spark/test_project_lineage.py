@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import time
+
 import pytest
 from click.testing import CliRunner
 
@@ -11,7 +16,7 @@ from singerlake.lineage.emitter import emitter
 from singerlake.store import open_store
 from tests.lineage.oracle import require_valid
 from tests.lineage.receiver import receiving, steps
-from tests.spark.projecting import TAP, Projector, commit_of
+from tests.spark.projecting import TAP, Projector, commit_of, everything
 from tests.zygote import PATIENCE
 
 
@@ -49,3 +54,28 @@ def test_a_projection_reports_its_table_and_what_did_not_fit(
     assert (column["column"], column["actual"]) == ("v", "1")
     (noted,) = consumers.of_stream(open_store(projector.lake), TAP, "orders")
     assert (noted.kind, noted.sequence, noted.detail) == ("projection", 1, "parquet, current")
+
+
+@pytest.mark.slow
+def test_sigterm_in_the_middle_aborts_a_projection(projector: Projector) -> None:
+    """The command itself, while it waits for Spark's Java process."""
+    projector.land(everything(range(20_000)))
+    words = ["project", projector.lake, TAP, "everything", "--out", projector.out]
+    with receiving() as receiver:
+        environment = {**os.environ, "SINGERLAKE_LINEAGE": receiver.url}
+        process = subprocess.Popen(
+            [sys.executable, "-m", "singerlake.cli", *words, "--master", "local[1]"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            env=environment,
+        )
+        with process:
+            receiver.wait_for(1, lambda: process.poll() is None)
+            time.sleep(0.5)  # far from its end: a first job of Spark takes seconds
+            process.terminate()
+            _, log = process.communicate(timeout=PATIENCE)
+        job = f"{TAP}.project.everything"
+        assert process.returncode == 143, log
+        assert steps(receiver.events) == [(job, "START"), (job, "ABORT")], log
+    assert b"Traceback" not in log, log
+    assert not projector.data_files()

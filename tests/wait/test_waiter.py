@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import Engine
 
 from singerlake.errors import ConfigError, Unavailable
-from singerlake.wait import ANY, HttpEvent, Need, Sliding, Wait, Waiter, Window
+from singerlake.wait import ANY, HttpEvent, LakeCommit, Need, Sliding, Wait, Waiter, Window
 from singerlake.wait.event import Awaited
 from singerlake.wait.inbox import Inbox
 from singerlake.wait.source.base import Answer, Question
@@ -204,6 +204,8 @@ def test_what_can_never_be_is_refused(desk: Desk, need: Need) -> None:
 
 
 def test_bad_waits_are_refused(desk: Desk) -> None:
+    with pytest.raises(ConfigError, match="from 1 on"):
+        LakeCommit(tap="t", stream="s", sequence=0)
     with pytest.raises(ConfigError, match="several times"):
         desk.waiter(daily("A"), daily("A"))
     with pytest.raises(ConfigError, match="at least one"):

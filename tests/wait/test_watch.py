@@ -67,6 +67,8 @@ def test_what_is_missing_at_its_deadline_is_reported_once(desk: Desk) -> None:
     assert kinds([notice]) == [("missed", "2026-07-07", ["B"])]
     assert kinds(watch.look()) == [("missed", "2026-07-07", ["B"])]  # it has not gone out yet
     watch.done(notice)
+    (row,) = [one for one in desk.store.rows("by six") if one.state == "missed"]
+    assert row.timeout == notice.deadline
     assert watch.look() == []
     assert desk.watch(by_six("A", "B")).look() == []  # nor after a restart
     desk.inbox.take("B", {})

@@ -62,7 +62,8 @@ def watch(
 
     FILE has what should be there by when. What is missing then goes out by mail or webhook, once,
     and is printed. $SINGERLAKE_ROOT is the lake of events that name none; the password of the mail
-    server is in $SINGERLAKE_SMTP_PASSWORD.
+    server is in $SINGERLAKE_SMTP_PASSWORD. --json prints a line for each piece of news, and none
+    where there is none.
 
     \b
     {"expectations": [{

@@ -54,7 +54,10 @@ def explained(state: KeyState) -> str:
         )
     if state.status == "backing off":
         error = f": {state.error}" if state.error else ""
-        return f"backing off until {moment(state.until)} after {state.deliveries} failures{error}"
+        failures = plural(state.deliveries, "failure")
+        return f"backing off until {moment(state.until)} after {failures}{error}"
+    if state.status == "waits":
+        return f"put back until {moment(state.until)}, without a failure; {waiting}"
     if state.status == "paused":
         return f"{_paused(state)}; {waiting}"
     if state.status == "waiting for a start":

@@ -155,12 +155,22 @@ class Turn:
     """Events that were dropped on the way, because nobody processed them in time."""
 
 
+Status = Literal["idle", "ready", "leased", "backing off", "waits", "paused", "waiting for a start"]
+"""`backing off` is after a failure; `waits`, where nothing failed: an event was put back until a
+moment, by `Later` or by an outage."""
+
+
+def until_a_moment(deliveries: int) -> Status:
+    """How a key stands that nobody gets before a moment."""
+    return "backing off" if deliveries else "waits"
+
+
 @dataclass(frozen=True)
 class KeyState:
     """A key, for people. Times are seconds of the engine's clock."""
 
     key: str
-    status: Literal["idle", "ready", "leased", "backing off", "paused", "waiting for a start"]
+    status: Status
     waiting: int
     reason: str = ""
     holder: str = ""

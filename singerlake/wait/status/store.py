@@ -91,8 +91,10 @@ class StatusStore:
             error="",
         )
 
-    def miss(self, wait: str, window: str, name: str) -> None:
-        self._change(wait, window, name, ("waiting",), state="missed")
+    def miss(self, wait: str, window: str, name: str, deadline: datetime | None = None) -> None:
+        """It was given up, by a `deadline` that was not declared with it."""
+        known = {} if deadline is None else {"timeout": deadline}
+        self._change(wait, window, name, ("waiting",), state="missed", **known)
 
     def fail(self, wait: str, window: str, name: str, error: str) -> None:
         """Nobody can know now; "" where somebody can again."""

@@ -82,7 +82,7 @@ def stop_when_idle(processor: Processor, source: LakeSource) -> None:
         engine, moments = processor.engine, set[float]()
         while not engine.runtime.wait(processor.stopping, 0.2):
             polled = engine.look(source.key)
-            if polled.status == "backing off" and polled.until is not None:
+            if polled.status == "waits" and polled.until is not None:
                 moments.add(polled.until)
             at_work = (
                 state.waiting and state.status != "paused"

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from singerlake.processor.engine.values import DeadLetter, Entry, Grant, Item, KeyState
+from singerlake.processor.engine.values import (
+    DeadLetter,
+    Entry,
+    Grant,
+    Item,
+    KeyState,
+    Status,
+    until_a_moment,
+)
 
 FIELDS = [*"toswphlgznfqcukvrex"]
 """In the order of `FIELDS` in common.lua."""
@@ -43,12 +51,12 @@ def key_state(key: str, now: int, row: Sequence[Any]) -> KeyState:
     found = dict(zip(FIELDS, map(bytes, row[: len(FIELDS)]), strict=True))
     length, head, lease, line, back_off, sticky = row[len(FIELDS) :]
     where = found["w"]
-    status: Any = "idle"
+    status: Status = "idle"
     until = None
     if found["t"]:
         status, until, is_sound = "leased", lease, lease != b""
     elif where == b"!":
-        status, until, is_sound = "backing off", back_off, back_off != b""
+        status, until, is_sound = until_a_moment(_int(found["n"])), back_off, back_off != b""
     elif where == b"|" or found["p"]:
         status, is_sound = "paused", where == b"|" or length == 0
     elif where:

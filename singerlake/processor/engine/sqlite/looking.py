@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from singerlake.processor.engine.sqlite.database import Database
 from singerlake.processor.engine.sqlite.key import ENTRY, Key, Step, entry_of
-from singerlake.processor.engine.values import Counts, DeadLetter, Entry, KeyState, Scheduled
+from singerlake.processor.engine.values import (
+    Counts,
+    DeadLetter,
+    Entry,
+    KeyState,
+    Scheduled,
+    Status,
+    until_a_moment,
+)
 
 
 class Looking(ABC):
@@ -66,12 +73,12 @@ class Looking(ABC):
 
 def _key_state(step: Step, row: Key) -> KeyState:
     waiting, head = step.length(row.key), step.entries(row.key, 1)
-    status: Any = "idle"
+    status: Status = "idle"
     until, is_sound = 0, True
     if row.token:
         status, until, is_sound = "leased", row.lease, row.lease > 0
     elif row.line == "!":
-        status, until, is_sound = "backing off", row.timer, row.timer > 0
+        status, until, is_sound = until_a_moment(row.deliveries), row.timer, row.timer > 0
     elif row.line == "|" or row.paused:
         status, is_sound = "paused", row.line == "|" or not waiting
     elif row.line:
