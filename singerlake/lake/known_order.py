@@ -9,7 +9,7 @@ there.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 
 import msgspec
@@ -28,19 +28,27 @@ class Known:
 
     `version` is that of what lies in the manifest's place, readable or not, None where nothing
     does. `up_to` is the last proven number where the log has to be begun anew, None where it goes
-    on. `merged` are those of the rows that were put in the place of what they were made from.
+    on. `moved` are those of the rows that were put in the place of others, with the same lines
+    under the same numbers. `by_files` says that the manifest can be read, and that files which it
+    does not name are all that speaks for a longer log.
     """
 
     manifest: Manifest | None = None
     files: tuple[File, ...] = ()
     version: str | None = None
     up_to: int | None = None
-    merged: tuple[File, ...] = ()
+    moved: tuple[File, ...] = ()
+    by_files: bool = False
 
     @property
     def is_whole(self) -> bool:
         """Whether the log goes on as it is: then nothing is committed that it does not name."""
         return self.manifest is not None and self.up_to is None
+
+    @property
+    def names_every_commit(self) -> bool:
+        """Whether nothing was committed that the log does not name, as far as anybody knows."""
+        return self.is_whole or self.by_files
 
     @property
     def may_tell_more(self) -> bool:
@@ -52,9 +60,12 @@ class Known:
         return not self.is_whole and self.version is not None
 
 
-def find(store: Store, keys: StreamKeys, places: Iterable[Place] = ()) -> Known:
+def find(
+    store: Store, keys: StreamKeys, places: Iterable[Place] = (), by_files: bool = False
+) -> Known:
     """What is known of the order now; `places` are those of readers, which prove that a log was so
-    long, and were read before. Raises `UnsupportedFormat`."""
+    long, and were read before. Where it is `by_files`, a log against which nothing speaks is begun
+    anew all the same. Raises `UnsupportedFormat`."""
     copy = manifest_copy.read(store, keys)  # before the manifest: a later one is of later commits
     try:
         stored = store.read(keys.manifest)
@@ -68,8 +79,10 @@ def find(store: Store, keys: StreamKeys, places: Iterable[Place] = ()) -> Known:
         files = tuple(log.files(store, keys, manifest))
     except CorruptDocument:
         return _beginning(store, keys, manifest, copy, stored.version)
-    whole = Known(manifest, files, stored.version)
-    return _mended(store, keys, whole, copy, places)
+    mended = _mended(store, keys, Known(manifest, files, stored.version), copy, places)
+    if by_files and mended.is_whole:
+        return replace(mended, up_to=manifest.last_sequence, by_files=True)
+    return mended
 
 
 def _beginning(

@@ -104,12 +104,13 @@ def rebuild_stream(
     found: StreamInventory,
     steps: Steps | None = None,
     places: Sequence[Place] = (),
+    by_files: bool = False,
 ) -> tuple[RebuildReport, Schema | None]:
     """Make one stream's manifest again; the schema is its newest, None if it has no file.
 
     `places` are those of readers of the stream (`shortened.places`), or of whatever else knows how
     long its log was. Where they, or the copy of the manifest, prove that an older manifest lies
-    there, the log is begun anew.
+    there, the log is begun anew; where it is `by_files`, also without such a proof.
     """
     keys = found.keys
     steps = steps or Steps(no_progress, len(found.files))
@@ -117,7 +118,7 @@ def rebuild_stream(
     digests = examined.digests(keys, reads.values())
     writer_id = new_writer_id()
     for attempt in range(ATTEMPTS):
-        known = known_order.find(store, keys, places)
+        known = known_order.find(store, keys, places, by_files)
         if attempt or known.may_tell_more:
             found, reads, skipped = _read_rest(store, found, reads, skipped)
             digests = examined.digests(keys, reads.values())

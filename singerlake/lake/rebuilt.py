@@ -17,6 +17,7 @@ from singerlake.lake import (
     commit,
     continuation,
     cutting,
+    noted,
     reapplied,
     retired,
 )
@@ -30,8 +31,8 @@ from singerlake.store import Store
 def trusted(
     store: Store, found: StreamInventory, known: Known, reads: dict[str, Examined]
 ) -> Known:
-    """What is known, with merges whose sources are gone: the manifest is an older one, a vacuum
-    committed them behind it, and a purge deleted the sources.
+    """What is known, with merges whose sources are gone (the manifest is an older one, a vacuum
+    committed them behind it, and a purge deleted the sources), and sources whose merge is gone.
 
     Where the log is not known whole, and the document of a merge cannot be read, nobody knows which
     files it replaced: then all are taken, in an order of their own.
@@ -54,8 +55,9 @@ def trusted(
     is_longer = known.up_to == ended or (known.is_whole and last > ended)
     up_to = last if is_longer else known.up_to
     before = set(known.files)
-    merged = tuple(row for row in rows if row not in before)
-    return Known(manifest, tuple(rows), known.version, up_to, merged)
+    moved = tuple(row for row in rows if row not in before)
+    by_files = known.by_files and last == ended
+    return Known(manifest, tuple(rows), known.version, up_to, moved, by_files)
 
 
 def merged(
@@ -71,7 +73,7 @@ def merged(
     keys, fresh = found.keys, commit.new_commit(writer_id)
     base = known.manifest or commit.new_manifest(keys, fresh)
     kept, gaps = [], list(base.gaps)
-    changes = [("vacuum", file) for file in known.merged]
+    changes = [("vacuum", file) for file in known.moved]
     rightful = _rightful(known.files, reads)
     for file in known.files:
         read = reads.get(file.path)
@@ -86,6 +88,8 @@ def merged(
             gaps.append(_gap(file, fresh))
             changes.append(("lost", file))
     orphans = _orphans(store, found, known, kept, reads, base.last_sequence + 1, writer_id)
+    lost = [file for kind, file in changes if kind == "lost"]
+    again = adoption.come_back(store, keys, lost, orphans)
     if known.manifest is None:
         report.renumbered.append(keys.folder)
     else:
@@ -102,11 +106,12 @@ def merged(
     # Of more than a manifest keeps, readers only have to notice that some are missing.
     for kind, file in changes[-(KEPT + 1) :]:
         whole = manifests.revised(whole, kind, file.lowest_sequence, file.sequence)
-    if known.up_to is None:
+    if known.up_to is None and not again:
         return whole
     # Another file than was committed under a number proves nothing of what comes behind.
-    other = (file.lowest_sequence - 1 for kind, file in changes if kind == "unknown")
-    up_to = min([known.up_to, *other])
+    other = [file for kind, file in changes if kind == "unknown" and known.up_to is not None]
+    ends = [file.lowest_sequence - 1 for file in (*other, *again)]
+    up_to = min(ends if known.up_to is None else [known.up_to, *ends])
     if up_to:
         report.continued.append(f"{keys.folder} up to {up_to}")
     else:
@@ -141,7 +146,7 @@ def _orphans(
     """The files that no row stands for, in the order in which they probably came, with the numbers
     from `first` on."""
     keys = found.keys
-    named = {file.path for file in kept}
+    named = {file.path for file in kept} | noted.left_out(store, found, known)
     readable = {path: read.entry.checksum for path, read in reads.items()}
     if known.manifest is None:
         left_out, alone = retired.by_listing(store, keys, readable, found.merges)
@@ -150,10 +155,7 @@ def _orphans(
         gone = retired.find(store, found, kept, readable)
         if gone.lost:
             return []  # they may be what a merge replaced; a check tells of them
-        # Where not all of the log is known, nothing tells what their jobs have committed: then they
-        # are taken.
-        waiting = {note.file for note in found.notes} if known.is_whole else set()
-        named |= gone.replaced | gone.uncommitted | gone.stood_for | gone.not_whole | waiting
+        named |= gone.replaced | gone.uncommitted | gone.stood_for | gone.not_whole
         alone = gone.alone
     unnamed = [read for path, read in reads.items() if path not in named]
     entries = [read.entry for read in sorted(unnamed, key=lambda read: read.place)]

@@ -25,7 +25,6 @@ from singerlake.lake import (
     repair,
 )
 from singerlake.lake.check_markers import check_markers
-from singerlake.lake.feed.bookmark import Bookmark
 from singerlake.lake.finding import CheckReport, Finding
 from singerlake.lake.inventory import Inventory, ListedFile, StreamInventory
 from singerlake.lake.parallel import Progress, Steps, no_progress
@@ -35,9 +34,6 @@ from singerlake.lake.shortened import Place, Places
 from singerlake.store import Store
 
 NO_LOG = frozenset({"manifest-missing", "manifest-corrupt"})
-FILES = "files that the log does not name"
-"""Who proves that a log was longer, where a backup was put back: numbers that it gives these files
-now may have been those of others."""
 
 
 def restore(
@@ -144,11 +140,10 @@ def _mend(
     report: RestoreReport,
     steps: Steps,
 ) -> None:
-    keys, known = found.keys, list(places)
-    if stands.newer_files and stands.last_sequence is not None:
-        log_id = log.read_head(store, keys).manifest.log_id
-        known.append(Place(FILES, Bookmark(log_id, stands.last_sequence + 1)))
-    done, _ = rebuilding.rebuild_stream(store, found, steps, known)
+    keys = found.keys
+    # Where a backup was put back, the numbers that these files get may have been those of others.
+    by_files = stands.newer_files > 0
+    done, _ = rebuilding.rebuild_stream(store, found, steps, places, by_files)
     _add(report, done)
     if done.renumbered or done.continued or done.gone:
         report.unpinned += [f"{pin} in {keys.folder}" for pin in pins.broken(store, keys)]

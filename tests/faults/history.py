@@ -71,6 +71,8 @@ class History(RuleBasedStateMachine):
 
     patched: ClassVar[dict[str, list[str]]] = {}
     """More modules that get the world's time and identifiers."""
+    waiting: ClassVar[set[str]] = set()
+    """More that a check may find, and a fix leaves alone."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -286,7 +288,7 @@ class History(RuleBasedStateMachine):
     def fix(self) -> None:
         self._adopting(lambda: check(self.store, fix=True, times=TIMES))
         report = check(self.store, times=TIMES)
-        assert set(codes(report)) <= {"orphan-merge"}, report.findings
+        assert set(codes(report)) <= {"orphan-merge"} | self.waiting, report.findings
 
     def _adopting(self, work: Callable[[], object]) -> None:
         orphans = self._orphans()
@@ -331,7 +333,7 @@ class History(RuleBasedStateMachine):
     @rule()
     def check(self) -> None:
         report = check(self.store, times=TIMES)
-        assert set(codes(report)) <= LEFTOVERS, report.findings
+        assert set(codes(report)) <= LEFTOVERS | self.waiting, report.findings
 
     @invariant()
     def readers_see_the_reference(self) -> None:

@@ -19,6 +19,13 @@ from singerlake.lake import vacuum as vacuums
 from tests.faults import variant
 from tests.faults.history import History
 from tests.faults.misfortune import Misfortune
+from tests.faults.put_back import (
+    PutBack,
+    lines_that_come_back,
+    lost_merges_are_gaps,
+    merges_known_by_documents,
+    noted_files_taken,
+)
 from tests.faults.result import Line
 from tests.faults.scale import scaled
 from tests.faults.truth import Violation
@@ -89,6 +96,36 @@ def test_what_vanishes_is_seen() -> None:
     line.keep()
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_what_is_put_back_gives_nothing_twice() -> None:
+    line = Line(
+        SUITE,
+        "the same, with all metadata of a backup put back, merged files lost, and jobs killed",
+        "tests/faults/test_histories.py -k put_back",
+        bounds=f"up to {STEPS} steps",
+    )
+
+    class Counted(PutBack):
+        def teardown(self) -> None:
+            line.runs += 1
+            line.faults += self.counted["faults"]
+            super().teardown()
+
+    run(Counted, scaled(40, 300))
+    for broken, kind in itertools.islice(PUT_BACK.items(), scaled(1, None)):
+        with pytest.raises(Violation) as seen, broken():
+            run(PutBack, 1000, [Phase.generate])
+        line.control(seen.value.kind == kind, (broken.__name__, seen.value.kind))
+    line.keep()
+
+
+PUT_BACK: dict[variant.Broken, str] = {
+    merges_known_by_documents: "REPEATED",
+    noted_files_taken: "TWICE",
+    lines_that_come_back: "REPEATED",
+    lost_merges_are_gaps: "REPEATED",
+}
 VANISHING: dict[variant.Broken, str] = {unmarked: "UNSEEN", mended_in_the_same_log: "SKIPPED"}
 
 

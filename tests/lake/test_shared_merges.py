@@ -176,7 +176,7 @@ def test_a_part_keeps_who_committed_it() -> None:
     ("control", "broken", "mend"),
     [
         (merges_known_by_memory_alone, an_abandoned_merge_that_was_forgotten, fixed),
-        (merges_that_share_nothing, a_purge_that_died_and_an_older_manifest, rebuilt),
+        (merges_that_share_nothing, two_merges_of_purged_files, rebuilt),
         (merges_that_share_nothing, two_merges_of_purged_files, fixed),
     ],
 )
