@@ -22,6 +22,8 @@ from singerlake.store import DryRun
 
 MEANINGS = {
     "missing_taps": "nothing of this tap is there; it is not expected any more",
+    "documents": "is made whole again",
+    "set_aside": "is a copy of a document that could not be read: take from it what people wrote",
     "began_anew": "goes on in a new log: bookmarks up to that number stay valid, later ones do not",
     "adopted": "was in no manifest, and is adopted",
     "recorded": "is in the manifest, and not there: its sequence number becomes a gap",
@@ -49,7 +51,8 @@ def restore(
     files, its marker in the catalogue, the runs of the tap, the pins, and the places of consumers.
     It lists what is missing, or newer than the log, and exits with 1 where something is. With
     --apply it adopts what is there, and begins a new log where the old one is shorter than what is
-    proven, so that every consumer goes on, or notices. What is gone is not expected any more: that
+    proven, so that every consumer goes on, or notices. Catalogues and the lake document get what
+    they lack of what is there. What is gone is not expected any more: that
     is also the way after something was deleted on purpose. A stream of which all agrees is left
     alone, and no Singer file is deleted. Safe beside writers at work.
 

@@ -48,11 +48,9 @@ def marked(entry: Entry, marker: Marker | None) -> Entry:
     return {**entry, "metadata": changed} if changed else entry
 
 
-def moved(known: Marker | None, reached: Marker) -> Marker:
+def moved(known: Marker, reached: Marker) -> Marker:
     """Forward only. A marker of another log stays until a rebuild or a restore says what became
     of that log."""
-    if known is None:
-        return reached
     return known if known.log_id != reached.log_id else max(known, reached)
 
 

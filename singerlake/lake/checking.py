@@ -8,16 +8,16 @@ from dataclasses import replace
 from itertools import chain
 
 from singerlake.errors import CorruptDocument, NotFound
-from singerlake.format import catalogue, lock_record
-from singerlake.format import keys as key_names
-from singerlake.lake import evidence, inventory, log, registry
+from singerlake.format import lock_record
+from singerlake.lake import evidence, inventory, log
 from singerlake.lake import fix as mending
 from singerlake.lake.blobs.check import check_blobs
+from singerlake.lake.check_documents import check_catalogues, check_lake_document
 from singerlake.lake.check_markers import check_markers
 from singerlake.lake.check_pins import check_pins
 from singerlake.lake.check_stream import Examine, check_stream, in_threads
 from singerlake.lake.finding import CheckReport, Finding, Level
-from singerlake.lake.inventory import Inventory, StreamInventory
+from singerlake.lake.inventory import Inventory
 from singerlake.lake.lock import LockTimes
 from singerlake.lake.parallel import Progress, Steps, no_progress
 from singerlake.lake.runs.check import check_runs
@@ -78,8 +78,8 @@ def check(
     vanished = check_markers(store, found, tap_id, stream)
     report.findings += [one for one in vanished if (one.code, one.key) not in told]
     if stream is None:
-        report.findings += _catalogues(store, found)
-        report.findings += _lake_document(store, found)
+        report.findings += check_catalogues(store, found)
+        report.findings += check_lake_document(store, found)
     stale = _still_the_same(store, locks, since + times.stale_after)
     report.findings += _lock_findings(locks, stale, times)
     for key in found.foreign:
@@ -98,7 +98,7 @@ def _with_what_stayed(store: Store, found: Inventory, findings: list[Finding]) -
     wrong = {one.key for one in findings if one.fixable and one.code in _DOCUMENTS}
     if not wrong:
         return findings
-    stayed = {finding.key for finding in _catalogues(store, found)}
+    stayed = {finding.key for finding in check_catalogues(store, found)}
     for one in found.streams.values():
         if one.keys.manifest in wrong:
             try:
@@ -114,51 +114,6 @@ def _with_what_is_short(store: Store, found: Inventory, findings: list[Finding])
         return findings
     short = {one.key for one in check_markers(store, found, None, None)}
     return [replace(one, fixable=one.fixable and one.key not in short) for one in findings]
-
-
-def _catalogues(store: Store, found: Inventory) -> Iterator[Finding]:
-    for tap_id in sorted(found.tap_ids()):
-        key = key_names.catalogue(tap_id)
-        with_files = {one.keys.stream for one in found.of_tap(tap_id) if _has_files(one)}
-        try:
-            entries = registry.read_catalogue(store, tap_id)
-        except CorruptDocument as error:
-            yield Finding(Level.ERROR, "catalogue-corrupt", key, str(error), fixable=True)
-            continue
-        if entries is None:
-            if with_files:
-                message = f"missing, and the tap has {len(with_files)} streams with files"
-                yield Finding(Level.ERROR, "catalogue-missing", key, message, fixable=True)
-            continue
-        for name in sorted(with_files - entries.keys()):
-            message = f"stream {name!r} has files, and is not in it"
-            yield Finding(Level.ERROR, "catalogue-stream", key, message, fixable=True)
-        for name, entry in entries.items():
-            actual = catalogue.schema_of(entry).hash()
-            if catalogue.schema_hash(entry) != actual:
-                said = catalogue.schema_hash(entry)
-                message = f"stream {name!r}: it says schema hash {said}, its schema has {actual}"
-                yield Finding(Level.ERROR, "catalogue-hash", key, message, fixable=True)
-
-
-def _has_files(found: StreamInventory) -> bool:
-    """A job registers its stream when it commits: until then its files do not count."""
-    return not found.files.keys() <= {note.file for note in found.notes}
-
-
-def _lake_document(store: Store, found: Inventory) -> Iterator[Finding]:
-    key = key_names.LAKE_DOCUMENT
-    try:
-        body = registry.read_lake_document(store)
-    except CorruptDocument as error:
-        yield Finding(Level.ERROR, "lake-document-corrupt", key, str(error), fixable=True)
-        return
-    if body is None:
-        yield Finding(Level.ERROR, "lake-document-missing", key, "missing", fixable=True)
-        return
-    for tap_id in sorted(found.tap_ids() - body["taps"].keys()):
-        message = f"tap {tap_id!r} has a folder, and is not in it"
-        yield Finding(Level.ERROR, "lake-document-tap", key, message, fixable=True)
 
 
 def _locks(store: Store, found: Inventory) -> dict[str, Stored]:

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from singerlake.errors import BadMessage, CorruptFile, MissingFile, StaleSnapshot, UnknownStream
+from singerlake.errors import (
+    BadMessage,
+    CorruptFile,
+    MissingCommits,
+    MissingFile,
+    StaleSnapshot,
+    UnknownStream,
+)
 from singerlake.format import catalogue, message, singer_file
 from singerlake.format import keys as key_names
 from singerlake.format.catalogue import Entry
@@ -28,7 +35,7 @@ def _newest_entry(store: Store, keys: StreamKeys) -> Entry | None:
     """From the newest file that can be read; None where the folder has none, or is not ours."""
     try:
         newest = snapshot.take(store, keys)
-    except UnknownStream:
+    except (MissingCommits, UnknownStream):
         return None
     for file in reversed(list(newest.files())):
         try:

@@ -11,7 +11,14 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from singerlake.errors import Changed, MissingCommits, OutcomeUnknown, SingerlakeError
+from singerlake.errors import (
+    Changed,
+    CorruptDocument,
+    MissingCommits,
+    NotFound,
+    OutcomeUnknown,
+    SingerlakeError,
+)
 from singerlake.format import catalogue, marker
 from singerlake.format import keys as key_names
 from singerlake.format.catalogue import Entry
@@ -74,7 +81,7 @@ def _advance(
         if known is None:
             return True  # somebody deleted it, and nothing but a rebuild makes it again
         changed = known.entries | {
-            name: marker.marked(entry, marker.moved(marker.of(entry), reached[name]))
+            name: marker.marked(entry, _moved(store, tap_id, name, entry, reached[name]))
             for name, entry in known.entries.items()
             if name in reached
         }
@@ -86,6 +93,22 @@ def _advance(
         except (Changed, OutcomeUnknown):
             known = None
     return False
+
+
+def _moved(store: Store, tap_id: str, name: str, entry: Entry, reached: Marker) -> Marker | None:
+    """Where an entry's marker belongs. A first one asks the manifest, because nobody settled it
+    where a rebuild began another log under the run."""
+    known = marker.of(entry)
+    if known is not None:
+        return marker.moved(known, reached)
+    try:
+        manifest = log.read_head(store, StreamKeys(tap_id, name)).manifest
+    except (NotFound, CorruptDocument):
+        return reached  # so that a check tells what is gone
+    up_to = continuation.common(manifest, reached.log_id)
+    if up_to is None:
+        return reached
+    return Marker(manifest.log_id, reached.sequence) if reached.sequence <= up_to else None
 
 
 def settle(store: Store, tap_id: str, reached: Mapping[str, Marker | None]) -> None:

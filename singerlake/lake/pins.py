@@ -22,6 +22,7 @@ from singerlake.errors import (
     NotFound,
     Pinned,
     StaleBookmark,
+    StaleSnapshot,
 )
 from singerlake.format import keys as key_names
 from singerlake.format import pin as documents
@@ -256,13 +257,14 @@ def end_of(pin: Pin, snapshot: Snapshot) -> int:
 def problem(pin: Pin, snapshot: Snapshot) -> str | None:
     """Why a pin cannot be read in a stream any more; None where it can.
 
-    A stream without a manifest may get one again: that is no problem of the pin.
+    A stream without a manifest may get one again: that is no problem of the pin. Nor is a damaged
+    log, which has a finding of its own, or one that was replaced meanwhile.
     """
     try:
         end_of(pin, snapshot)
     except (MissingFile, StaleBookmark) as error:
         return str(error)
-    except MissingManifest:
+    except (CorruptDocument, MissingManifest, StaleSnapshot):
         return None
     return None
 

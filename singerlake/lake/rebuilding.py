@@ -9,7 +9,7 @@ behind what is known are refused rather than misread.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from singerlake.errors import (
     AlreadyExists,
@@ -127,7 +127,7 @@ def rebuild_stream(
             return RebuildReport(skipped=list(skipped.values())), None
         report = RebuildReport(streams=1, skipped=list(skipped.values()))
         whole = rebuilt.merged(store, found, known, reads, digests, writer_id, report)
-        if not _are_there(store, keys, whole, known):
+        if not _are_there(store, keys, whole, known, reads):
             continue  # a purge was quicker
         small = commit.seal_all(store, keys, whole)
         segments = orphan_segments.list_all(store, keys)
@@ -152,14 +152,22 @@ def rebuild_stream(
     )
 
 
-def _are_there(store: Store, keys: StreamKeys, whole: Manifest, known: Known) -> bool:
-    """Whether all files that a rebuild found besides the log still lie there.
+def _are_there(
+    store: Store, keys: StreamKeys, whole: Manifest, known: Known, reads: Mapping[str, Examined]
+) -> bool:
+    """Whether all files still lie there that a rebuild took from elsewhere than the log: those that
+    it found beside it, and what the copy of the manifest or a merge document names.
 
     A purge removes a merged file that was given up before its document. So whoever did not see
     that document any more, and takes the file for a plain one, sees here that it is gone.
     """
     last = known.manifest.last_sequence if known.manifest else 0
-    taken = {file.path for file in whole.files if file.sequence > last}
+    is_as_read = known.is_whole and not known.merged
+    taken = {
+        file.path
+        for file in whole.files
+        if file.sequence > last or (file.path in reads and not is_as_read)
+    }
     if not taken:
         return True
     found = inventory.take(store, keys.tap_id, keys.stream).streams.get(keys)

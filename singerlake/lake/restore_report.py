@@ -32,13 +32,16 @@ class Restored:
 class RestoreReport:
     """`missing_taps` are those that the lake document knows of and that are not there.
 
-    `began_anew`: streams that have a new log now, with what they continue; `adopted`: files that
-    the log names now; `recorded`: files that it named and that are gone; `skipped`: what cannot be
-    read; `unpinned`: pins that cannot be read any more.
+    `documents`: what the catalogues and the lake document lack of what is there; `set_aside`:
+    copies of those that cannot be read; `began_anew`: streams that have a new log now, with what
+    they continue; `adopted`: files that the log names now; `recorded`: files that it named and that
+    are gone; `skipped`: what cannot be read; `unpinned`: pins that cannot be read any more.
     """
 
     streams: list[Restored] = field(default_factory=list)
     missing_taps: list[str] = field(default_factory=list)
+    documents: list[str] = field(default_factory=list)
+    set_aside: list[str] = field(default_factory=list)
     began_anew: list[str] = field(default_factory=list)
     adopted: list[str] = field(default_factory=list)
     recorded: list[str] = field(default_factory=list)
@@ -48,4 +51,5 @@ class RestoreReport:
     @property
     def agrees(self) -> bool:
         """Whether there was nothing to restore."""
-        return not self.missing_taps and all(one.state == "whole" for one in self.streams)
+        is_whole = all(one.state == "whole" for one in self.streams)
+        return is_whole and not self.missing_taps and not self.documents

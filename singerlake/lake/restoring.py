@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from singerlake.errors import CorruptDocument, NotFound
+from singerlake.format import keys as key_names
 from singerlake.format import marker
 from singerlake.format.keys import StreamKeys
 from singerlake.lake import (
@@ -24,6 +25,7 @@ from singerlake.lake import (
     registry,
     repair,
 )
+from singerlake.lake.check_documents import check_documents
 from singerlake.lake.check_markers import check_markers
 from singerlake.lake.finding import CheckReport, Finding
 from singerlake.lake.inventory import Inventory, ListedFile, StreamInventory
@@ -48,7 +50,10 @@ def restore(
     newer_formats.refuse(store, found)
     missing = list(check_markers(store, found, tap_id, stream))
     places = _places(store, found)
-    report = RestoreReport(missing_taps=[one.key for one in missing if one.code == "tap-missing"])
+    report = RestoreReport(
+        missing_taps=[one.key for one in missing if one.code == "tap-missing"],
+        documents=[f"{one.key}: {one.message}" for one in check_documents(store, found)],
+    )
     steps = Steps(progress, found.file_count())
     for keys in sorted(
         {*found.streams, *_known(store, found, tap_id, stream)},
@@ -157,9 +162,12 @@ def _add(report: RestoreReport, done: RebuildReport) -> None:
 
 
 def _documents(store: Store, found: Inventory, report: RestoreReport) -> None:
-    """Have what was put back in the catalogues and in the lake document."""
-    for tap in sorted({one.tap_id for one in report.streams if one.state != "whole"}):
-        if any(keys.tap_id == tap for keys in found.streams):
-            repair.complete_catalogue(store, tap)
-    if found.tap_ids():
-        registry.register_taps(store, sorted(found.tap_ids()))
+    """Have what is there, and what was put back, in the catalogues and in the lake document."""
+    wrong = {one.key for one in check_documents(store, found)}
+    mended = {one.tap_id for one in report.streams if one.state != "whole"}
+    with_streams = {keys.tap_id for keys in found.streams}
+    for tap in sorted(found.tap_ids()):
+        if key_names.catalogue(tap) in wrong or tap in mended & with_streams:
+            report.set_aside += repair.complete_catalogue(store, tap)
+    if key_names.LAKE_DOCUMENT in wrong:
+        report.set_aside += repair.repair_lake_document(store, found)

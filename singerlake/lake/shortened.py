@@ -174,5 +174,7 @@ def _by_place(snapshot: Snapshot, files: Sequence[File], place: Place) -> Iterat
         return
     try:
         position.require(snapshot, read)
+    except (CorruptDocument, StaleSnapshot):
+        return  # what tells which commit it is cannot be read: nothing is known of it
     except StaleBookmark as error:
         yield Shortened(f"{place.who}: {error}", 0)

@@ -295,11 +295,13 @@ def _going(
 def _standing(
     store: Store, found: StreamInventory, manifest: Manifest
 ) -> tuple[set[str], retired.Retired]:
-    """The paths that the log needs, and what is retired or was never committed."""
+    """The paths that the log needs, or that one which was there before it needs, and what is
+    retired or was never committed."""
     files = list(log.files(store, found.keys, manifest))
     needed = {file.path for file in files} | {file.merge.path for file in files if file.merge}
     needed |= set(log.segment_paths(store, found.keys, manifest))
     needed |= _only_copies(store, found, files)
+    needed |= manifest_copy.needed(store, found.keys, manifest)
     return needed, retired.find(store, found, files)
 
 

@@ -67,6 +67,17 @@ def test_what_it_told_is_what_it_does(root: Path, tmp_path: Path) -> None:
     assert numbers(root, tmp_path) == [1, 2, 3, 4]
 
 
+def test_a_catalogue_that_was_left_out_comes_back(root: Path) -> None:
+    (folder(root).parent / "catalogue.json").unlink()
+    shown = said("restore", root, code=1)
+    assert "is made whole again" in shown
+    assert shown.endswith("Nothing was changed: this is what `restore --apply` would do.\n")
+    (what,) = told("restore", root, "--apply")["documents"]
+    assert "missing, and the tap has 2 streams with files" in what
+    assert told("check", root)["clean"]
+    assert told("restore", root)["agrees"]
+
+
 def test_a_consumer_of_before_goes_on(root: Path, tmp_path: Path) -> None:
     """It has read what the older manifest has, and gets the rest, once."""
     newest = (folder(root) / "manifest.json").read_bytes()

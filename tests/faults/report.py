@@ -40,7 +40,7 @@ SUITES = {
     "Histories": Expected(7, 13),
     "Hostile input": Expected(26, 1),
     "Index": Expected(9, 5),
-    "Interleavings": Expected(31, 12),
+    "Interleavings": Expected(32, 13),
     "Kills": Expected(7, 1),
     "Lineage proxy": Expected(2, 2),
     "Load": Expected(2, 1),

@@ -32,7 +32,7 @@ from tests.faults.work import (
     vacuuming,
 )
 from tests.faults.world import deterministic
-from tests.lake.landing import KEYS, codes, files_in, land_each, put_orphan
+from tests.lake.landing import KEYS, codes, files_in, land, land_each, overwrite, put_orphan
 
 SUITE = "Interleavings"
 NOW = timedelta(0)
@@ -69,6 +69,17 @@ def much_to_purge(store: Shelf, truth: Truth) -> None:
     put_orphan(store, 5)
     truth.send([3, 4, 5])
     truth.acknowledge([3, 4])
+
+
+def an_older_manifest(store: Shelf, truth: Truth) -> None:
+    """It ends before a merged file that its copy names."""
+    land(store, range(5))
+    truth.send(range(7))
+    truth.acknowledge(range(5))
+    older = store.read(KEYS.manifest).data
+    land_each(store, [5, 6])
+    vacuum(store, KEYS, ALL)
+    overwrite(store, KEYS.manifest, older)
 
 
 def an_orphan_segment(store: Shelf, truth: Truth) -> None:
@@ -171,6 +182,9 @@ CASES = {
     ),
     "a purge and a rebuild, a death": case(
         much_to_purge, deaths=1, share=0, whole=1, p=purging(NOW), r=rebuilding()
+    ),
+    "a purge and a rebuild of an older manifest": case(
+        an_older_manifest, whole=4, p=purging(NOW), r=rebuilding()
     ),
     "a purge and a fix": case(much_to_purge, whole=4, p=purging(NOW), f=fixing()),
     "two vacuums and a rebuild": case(
@@ -299,6 +313,9 @@ CONTROLS = {
     ),
     "a rebuild that does not look again": Control(
         case(much_to_purge, p=purging(NOW), r=rebuilding()), "TORN", variant.looking_once
+    ),
+    "a purge that does not ask the copy": Control(
+        case(an_older_manifest, p=purging(NOW), r=rebuilding()), "TORN", variant.asking_no_copy
     ),
     "a fix that lists segments too late": Control(
         case(an_orphan_segment, fan_out=1, a=landing([3]), f=fixing()),

@@ -17,6 +17,7 @@ from singerlake.lake import (
     commit,
     lock,
     log,
+    manifest_copy,
     merge,
     naming,
     orphan_segments,
@@ -189,6 +190,11 @@ def looking_once() -> Iterator[None]:
         mock.patch.object(rebuilding, "_are_there", return_value=True),
     ):
         yield
+
+
+def asking_no_copy() -> contextlib.AbstractContextManager[Any]:
+    """A purge beside an older manifest removes what only the copy of the manifest names."""
+    return mock.patch.object(manifest_copy, "needed", return_value=set())
 
 
 def orphans_left() -> contextlib.AbstractContextManager[Any]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 import pytest
 
 from singerlake.errors import Unavailable
 from singerlake.format import manifest as manifests
-from singerlake.lake import check, log, manifest_copy
+from singerlake.lake import check, log, manifest_copy, rebuild
 from singerlake.lake.vacuum import VacuumOptions, vacuum
 from singerlake.store import Counting, MemoryStore, Store
 from tests.lake.landing import (
@@ -26,6 +27,15 @@ from tests.lake.landing import (
 
 FEW = manifests.FAN_OUT
 pytestmark = pytest.mark.usefixtures("small_segments")
+
+
+def land_sixteen(store: Store) -> None:
+    land_each(store, range(100, 116))
+
+
+def land_and_merge(store: Store) -> None:
+    land_each(store, range(100, 108))
+    vacuum(store, KEYS, VacuumOptions(lock=PATIENT))
 
 
 @pytest.fixture
@@ -108,6 +118,36 @@ def test_a_copy_is_not_replaced_by_an_older_one(store: MemoryStore) -> None:
     land_each(store, [-3, -4, -5, -6])  # seals, at 9 and at 11: others than were there
     assert copied(store) == 9
     assert "log-shorter" in codes(check(store, times=QUICK))
+
+
+@pytest.mark.parametrize("then", [land_sixteen, land_and_merge])
+def test_a_copy_stays_whatever_became_of_its_last_number(
+    store: MemoryStore, then: Callable[[Store], object]
+) -> None:
+    """Which another commit has behind an older manifest: also one that is sealed, or merged."""
+    land_each(store, range(3))
+    older = store.read(KEYS.manifest).data
+    land_each(store, range(3, 8))
+    overwrite(store, KEYS.manifest, older)
+    then(store)
+    assert copied(store) == 7
+    assert "log-shorter" in codes(check(store, times=QUICK))
+    rebuild(store)
+    assert_clean(store)
+    assert copied(store) == log.read_head(store, KEYS).manifest.last_sequence
+
+
+def test_a_copy_of_the_same_commits_is_replaced_though_its_last_number_was_sealed(
+    store: MemoryStore,
+) -> None:
+    land_each(store, range(1, 9))
+    manifest_copy.keep(store, KEYS, log.read_head(store, KEYS).manifest)
+    assert copied(store) == 8
+    land_each(store, range(9, 12))
+    assert copied(store) == 11
+    vacuum(store, KEYS, VacuumOptions(lock=PATIENT))
+    land_each(store, range(12, 16))
+    assert copied(store) == 15
 
 
 def test_a_damaged_copy_is_written_anew(store: MemoryStore) -> None:

@@ -16,7 +16,7 @@ from singerlake.format.catalogue import Entry
 from singerlake.format.keys import StreamKeys
 from singerlake.format.marker import Marker
 from singerlake.format.schema import Schema
-from singerlake.lake import Lake, log, markers, open_on, registry
+from singerlake.lake import Lake, log, manifest_copy, markers, open_on, registry
 from singerlake.lake.writer import Writer
 from singerlake.store import Counting, MemoryStore, Store
 from tests.lake.faulty_store import CATALOGUE_REPLACE, Intercepting
@@ -204,6 +204,33 @@ def test_a_slower_run_moves_no_marker_back(store: MemoryStore) -> None:
     assert marked(store) == end_of(store)
 
 
+@pytest.mark.parametrize("has_copy", [True, False])
+def test_a_log_that_is_begun_anew_under_the_first_run(store: MemoryStore, has_copy: bool) -> None:
+    """Nobody settles a marker that is not there yet: the run names the log that goes on from its
+    own, and none where the log is another."""
+    writer = writer_of(store)
+    commit(writer, 1)
+    if has_copy:
+        manifest_copy.keep(store, KEYS, log.read_head(store, KEYS).manifest)
+    store.delete(KEYS.manifest)
+    rebuild(store)
+    writer.close()
+    writer.end("complete")
+    assert marked(store) == (end_of(store) if has_copy else None)
+    assert_clean(store)
+    run(store, 2)
+    assert marked(store) == end_of(store)
+
+
+def test_what_vanishes_under_the_first_run_is_known(store: MemoryStore) -> None:
+    writer = writer_of(store)
+    commit(writer, 1)
+    writer.close()
+    delete(store, KEYS.folder)
+    writer.end("complete")
+    assert codes(store) == ["stream-missing"]
+
+
 def test_a_stream_that_has_vanished(store: MemoryStore) -> None:
     run(store, 1, 2)
     run(store, 1, stream="others")
@@ -349,7 +376,6 @@ def test_an_entry_without_root_metadata_can_have_one(metadata: Any) -> None:
 
 def test_markers_move_forward_only() -> None:
     known = Marker("log", 3)
-    assert marker.moved(None, known) == known
     assert marker.moved(known, Marker("log", 2)) == known
     assert marker.moved(known, Marker("log", 4)) == Marker("log", 4)
     assert marker.moved(known, Marker("another", 4)) == known

@@ -168,6 +168,44 @@ def test_a_stream_without_a_manifest(store: MemoryStore) -> None:
     assert numbers_in(store) == [1, 2]
 
 
+LAKE = key_names.LAKE_DOCUMENT
+CATALOGUE = key_names.catalogue(TAP)
+
+
+@pytest.mark.parametrize("key", [CATALOGUE, LAKE])
+@pytest.mark.parametrize("data", [None, b"{"], ids=["lost", "torn"])
+def test_a_document_that_is_lost_or_torn(store: MemoryStore, key: str, data: bytes | None) -> None:
+    store.delete(key)
+    if data is not None:
+        store.create(key, data)
+    report = restored(store)
+    assert not report.agrees
+    assert [line.partition(": ")[0] for line in report.documents] == [key]
+    assert [store.read(copy).data for copy in report.set_aside] == ([] if data is None else [data])
+    assert [one.state for one in report.streams] == ["whole", "whole"]
+    assert [one.name for one in Lake(store).tap(TAP).streams()] == [STREAM, "others"]
+
+
+def test_an_older_catalogue(store: MemoryStore) -> None:
+    older = store.read(CATALOGUE).data
+    run(store, 1, stream="came later")
+    overwrite(store, CATALOGUE, older)
+    report = restored(store, TAP, "came later")
+    assert report.documents == [
+        f"{CATALOGUE}: stream 'came later' has files, and is not in it",
+    ]
+
+
+def test_a_catalogue_beside_a_stream_of_which_no_file_is_left(store: MemoryStore) -> None:
+    """But what a merge left: the stream is gone, and that is accepted."""
+    vacuum(store, KEYS, VacuumOptions())
+    for row in list(store.list(KEYS.folder)):
+        if "/_merges/" not in row.key:
+            store.delete(row.key)
+    report = restore(store)
+    assert (stands(report).state, stands(report, "others").state) == ("gone", "whole")
+
+
 def by_a_run(store: Store, place: Bookmark) -> None:
     """It knows by itself: `run` has written it."""
 

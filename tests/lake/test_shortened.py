@@ -10,6 +10,8 @@ from singerlake.format.consumer_keys import consumer
 from singerlake.lake import Lake, check, log, manifest_copy, rebuild
 from singerlake.lake.feed.cursor import Cursor
 from singerlake.lake.feed.event import Committed, Event, Failed, Renumbered
+from singerlake.lake.restoring import restore
+from singerlake.lake.vacuum import vacuum
 from singerlake.store import MemoryStore, Store
 from tests.lake.feed.clockwork import Following
 from tests.lake.landing import (
@@ -23,6 +25,7 @@ from tests.lake.landing import (
     overwrite,
     put_orphan,
 )
+from tests.lake.merging import OPTIONS
 
 ERROR = "log-shorter"
 
@@ -158,6 +161,33 @@ def test_a_place_of_another_commit(store: MemoryStore) -> None:
     report = rebuild(store)
     assert report.renumbered == [KEYS.folder]
     assert sorted(numbers_in(store)) == [-4, -3, 1, 2, 3]
+
+
+@pytest.mark.parametrize("data", [None, b"{"], ids=["lost", "torn"])
+@pytest.mark.parametrize("place", [pinned, consumed])
+@pytest.mark.parametrize("mend", [rebuild, restore, lambda store: mended(store, "fix")])
+def test_a_place_in_a_merge_that_cannot_be_read_proves_nothing(
+    store: MemoryStore,
+    data: bytes | None,
+    place: Callable[[Store], None],
+    mend: Callable[[Store], object],
+) -> None:
+    """It stops nobody who would mend the lake, and the check says what is wrong."""
+    land_each(store, [1, 2])
+    place(store)
+    land_each(store, [3])
+    vacuum(store, KEYS, OPTIONS)
+    [document] = [row.key for row in store.list(KEYS.under("_merges"))]
+    store.delete(document)
+    if data is not None:
+        store.create(document, data)
+    log_id = log.read_head(store, KEYS).manifest.log_id
+    found = codes(check(store, times=QUICK))
+    assert "merge-wrong" in found
+    assert ERROR not in found
+    mend(store)
+    assert numbers_in(store) == [1, 2, 3]
+    assert log.read_head(store, KEYS).manifest.log_id == log_id
 
 
 def test_an_orphan_proves_nothing(store: MemoryStore) -> None:
