@@ -162,11 +162,12 @@ def _are_there(
     that document any more, and takes the file for a plain one, sees here that it is gone.
     """
     last = known.manifest.last_sequence if known.manifest else 0
-    is_as_read = known.is_whole and not known.merged
+    moved = {file.path for file in known.moved}
+    is_as_read = known.is_whole and not moved
     taken = {
         file.path
         for file in whole.files
-        if file.sequence > last or (file.path in reads and not is_as_read)
+        if file.sequence > last or file.path in moved or (file.path in reads and not is_as_read)
     }
     if not taken:
         return True
