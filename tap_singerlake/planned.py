@@ -42,7 +42,7 @@ def planned(
             source.name,
         )
     else:
-        markers.require(source.store, snapshot.keys, snapshot.manifest, entry)
+        markers.require(snapshot, entry)
     if plan.asks_in_vain(snapshot, window):
         log.warning(
             "Stream '%s' has none of the schema versions asked for; it has %s",

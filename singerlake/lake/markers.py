@@ -27,6 +27,7 @@ from singerlake.format.manifest import Manifest
 from singerlake.format.marker import Marker
 from singerlake.lake import clock, continuation, log, registry
 from singerlake.lake.registry import Catalogue
+from singerlake.lake.snapshot import Snapshot
 from singerlake.store import Store
 
 logger = logging.getLogger(__name__)
@@ -165,12 +166,12 @@ def _older(end: int, known: Marker) -> str:
     )
 
 
-def require(store: Store, keys: StreamKeys, manifest: Manifest, entry: Entry) -> None:
+def require(snapshot: Snapshot, entry: Entry) -> None:
     """Raises `MissingCommits` where a log is shorter than its catalog entry says, which was read
     before it."""
-    lacks = shortage(manifest, marker.of(entry))
+    lacks, keys = shortage(snapshot.manifest, marker.of(entry)), snapshot.keys
     if lacks:
-        raise MissingCommits(f"{store.url}/{keys.manifest}: {lacks}. {remedy(keys)}")
+        raise MissingCommits(f"{snapshot.store.url}/{keys.manifest}: {lacks}. {remedy(keys)}")
 
 
 def require_writable(store: Store, keys: StreamKeys, end: Marker, known: Marker | None) -> None:
