@@ -6,20 +6,19 @@ says so in its own words. See `target_singerlake.command`.
 
 from __future__ import annotations
 
-import json
 import logging
 import signal
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 from singerlake.errors import ConfigError, SingerlakeError
 from singerlake.plugin import output, thin
 from singerlake.plugin.config import warn_of_unknown
 from singerlake.plugin.log import make_plain
+from singerlake.plugin.meltano_log import Style
 from singerlake.plugin.signals import heed_hangup
 from tap_singerlake import plain_catalog, plan, settings, state_input
 from tap_singerlake.run import Run
@@ -36,6 +35,7 @@ class _Asked:
     config: Mapping[str, Any]
     state: Mapping[str, Any]
     selected: Mapping[str, bool] | None
+    log: Style
 
 
 def main() -> None:
@@ -48,7 +48,7 @@ def main() -> None:
         return
     output.wait_for_readers()
     make_plain()
-    with thin.logging_as_the_sdk(NAME) as log:
+    with thin.logging_as_the_sdk(NAME, asked.log) as log:
         try:
             _replay(asked, log)
         except SingerlakeError as error:
@@ -64,25 +64,25 @@ def main() -> None:
 def _asked() -> _Asked | None:
     """None where the SDK has to look."""
     asked = thin.asked(NAME, sys.argv[1:], _OPTIONS)
-    if asked is None or any(len(asked.get(name, [])) > 1 for name in ("state", "catalog")):
+    if asked is None or any(len(asked.of(name)) > 1 for name in ("state", "catalog")):
         return None
     config = settings.plain(thin.config_of(asked) or {})
-    state = _state(asked.get("state", []))
+    state = _state(asked.of("state"))
     selected = None
-    if "catalog" in asked:
-        selected = plain_catalog.selected(thin.json_of(asked["catalog"][0]))
+    if asked.of("catalog"):
+        selected = plain_catalog.selected(thin.json_of(asked.of("catalog")[0]))
         if selected is None:
             return None
-    return None if config is None or state is None else _Asked(config, state, selected)
+    return None if config is None or state is None else _Asked(config, state, selected, asked.log)
 
 
 def _state(paths: list[str]) -> Mapping[str, Any] | None:
     if not paths:
         return {}
     try:
-        text = state_input.last_of(Path(paths[0]).read_text(encoding="utf-8"))
-        state = state_input.checked(json.loads(text, parse_float=Decimal))
-    except (OSError, ValueError, RecursionError, ConfigError):
+        text = state_input.last_of(thin.text_of(paths[0]) or "")
+        state = state_input.checked(thin.parsed(text, parse_float=Decimal))
+    except ConfigError:
         return None
     return state if isinstance(state, dict) and state_input.is_plain(state) else None
 

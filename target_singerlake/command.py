@@ -32,15 +32,15 @@ def main() -> None:
     """Errors that are the user's to mend are one line in the log."""
     asked = thin.asked(NAME, sys.argv[1:], _OPTIONS)
     config = None if asked is None else settings.plain(thin.config_of(asked) or {})
-    source = None if asked is None else _opened(asked.get("input", []))
-    if config is None or source is None:
+    source = None if asked is None else _opened(asked.of("input"))
+    if asked is None or config is None or source is None:
         from target_singerlake.target import main as main_of_the_sdk
 
         main_of_the_sdk()
         return
     output.wait_for_readers()
     make_plain()
-    with thin.logging_as_the_sdk(NAME) as log:
+    with thin.logging_as_the_sdk(NAME, asked.log) as log:
         try:
             _land(config, source, log)
         except SingerlakeError as error:

@@ -292,7 +292,7 @@ def patched(body: str) -> list[str]:
 
 def shell(script: str) -> list[str]:
     """The command as `"$@"` of a shell script."""
-    return ["sh", "-c", script, "sh", *COMMAND]
+    return ["sh", "-c", script, "sh", *_through_the_door(COMMAND)]
 
 
 MEASURED = patched(
