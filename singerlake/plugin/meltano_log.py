@@ -92,7 +92,11 @@ def _message(record: logging.LogRecord) -> Any:
 def _exception(error: BaseException, trace: TracebackType | None) -> dict[str, Any]:
     """An error, where it came from, and what it came of."""
     kind = type(error)
-    found = {"type": kind.__name__, "module": kind.__module__, "message": str(error)}
+    found: dict[str, Any] = {
+        "type": kind.__name__,
+        "module": kind.__module__,
+        "message": str(error),
+    }
     if trace is not None:
         found["traceback"] = [_frame(*each) for each in traceback.walk_tb(trace)]
     of = "cause" if error.__cause__ else "context"
