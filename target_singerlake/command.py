@@ -40,9 +40,11 @@ def main() -> None:
         return
     output.wait_for_readers()
     make_plain()
+    # The thread that compresses asks for Python's lock often, and for a moment only.
+    sys.setswitchinterval(SWITCH_INTERVAL)
     with thin.logging_as_the_sdk(NAME, asked.log) as log:
         try:
-            _land(config, source, log)
+            land(config, source, log)
         except SingerlakeError as error:
             log.error("%s: %s", type(error).__name__, error)
             sys.exit(1)
@@ -56,9 +58,8 @@ def _opened(paths: list[str]) -> IO[Any] | None:
     return path.open() if path.is_file() and os.access(path, os.R_OK) else None
 
 
-def _land(config: dict[str, Any], source: IO[Any], log: logging.Logger) -> None:
-    # The thread that compresses asks for Python's lock often, and for a moment only.
-    sys.setswitchinterval(SWITCH_INTERVAL)
+def land(config: dict[str, Any], source: IO[Any], log: logging.Logger) -> None:
+    """One run, from its first line in the log to its last."""
     thin.log_begin(NAME, log)
     warn_of_unknown(config, settings.KNOWN, log, settings.OF_OTHER_TARGETS)
     run = Run(config, log)
