@@ -304,8 +304,8 @@ def run(lines: Iterable[str | bytes] | bytes, root: str | Path | None, **more: A
 
 
 def patched(body: str) -> list[str]:
-    """The command, after `body` has run in its process."""
-    return [sys.executable, "-c", f"{body}\nfrom target_singerlake.target import main\nmain()"]
+    """The command of the test's door, after `body` has run in its process."""
+    return [sys.executable, "-c", f"{body}\nfrom {DOOR} import main\nmain()"]
 
 
 def shell(script: str) -> list[str]:
