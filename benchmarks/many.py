@@ -9,20 +9,22 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from benchmarks import pipe, race
+from benchmarks import pipe, places, race
 from benchmarks.meter import Cost, measure
 from benchmarks.pipe import MANY, Messages
+from benchmarks.places import TMPFS
 from benchmarks.result import Cell, Goal, Result, Table
 from singerlake.lake import open_lake
 from tests.servers import run_seaweedfs
 
-ROUNDS = 3
+ROUNDS = 5
 CHANGED = 10
 RECORDS = 200
 """Of each stream that a later run changes."""
@@ -39,25 +41,27 @@ class _Place:
     name: str
     root: str
     options: dict[str, Any]
+    folder: Path
+    of_limit: float | None = None
 
 
 def run() -> Result:
     tables: list[Table] = []
     goals: list[Goal] = []
     messages = pipe.messages(MANY, MANY.records)
-    limit = [_limit(messages) for _ in range(ROUNDS)]
-    with _places() as places:
-        for place in places:
+    with _places() as known:
+        for place in known:
+            limit = [_limit(messages, place.folder) for _ in range(ROUNDS)]
             found = _measure(place, messages)
             tables.append(_table(place, found, limit))
             start = min(cost.wall for cost in found[NOTHING])
             net = min(cost.wall for cost in found[FIRST]) - start
             peak = max(cost.peak_bytes for cost in found[FIRST]) / race.MEGA
             goals.append(Goal(f"{place.name}: peak memory, MB", peak, MOST_MEMORY))
-            if not place.options:
+            if place.of_limit is not None:
                 ratio = min(cost.wall for cost in limit) / net
                 name = f"{place.name}: rate, of {LIMIT}"
-                goals.append(Goal(name, ratio, OF_LIMIT, at_least=True))
+                goals.append(Goal(name, ratio, place.of_limit, at_least=True))
     notes = [
         f"Seconds are the best of {ROUNDS} rounds; `net` is without those of a run that sends "
         f"SCHEMA messages only. A later run sends all {MANY.streams} SCHEMA messages and "
@@ -111,10 +115,9 @@ def _require_all(root: str, options: dict[str, Any], sent: int) -> None:
         raise AssertionError(f"{root}: {sent} records sent, {landed} landed")
 
 
-def _limit(messages: Messages) -> Cost:
-    with pipe.new_folder() as folder:
-        commands = [["cat", str(messages.path)], [*race.igzip(), "-1", "-c"]]
-        return measure(race.on_one_core(commands), 1, folder / "output")
+def _limit(messages: Messages, folder: Path) -> Cost:
+    commands = [["cat", str(messages.path)], [*race.igzip(), "-1", "-c"]]
+    return measure(race.on_one_core(commands), 1, folder / "output")
 
 
 def _table(place: _Place, found: dict[str, list[Cost]], limit: list[Cost]) -> Table:
@@ -139,9 +142,13 @@ def _table(place: _Place, found: dict[str, list[Cost]], limit: list[Cost]) -> Ta
 
 @contextmanager
 def _places() -> Iterator[list[_Place]]:
-    with pipe.new_folder() as folder, run_seaweedfs() as server:
-        bucket = server.new_bucket()
-        yield [
-            _Place("local folder", str(folder / "lake"), {}),
-            _Place("S3 (SeaweedFS)", f"s3://{bucket}/lake", server.storage_options()),
-        ]
+    with ExitStack() as stack:
+        found = []
+        for place in places.both():
+            folder = Path(stack.enter_context(TemporaryDirectory(dir=place.folder)))
+            least = OF_LIMIT if place.name == TMPFS else None
+            name = f"local folder, {place.name}"
+            found.append(_Place(name, str(folder / "lake"), {}, folder, least))
+        server = stack.enter_context(run_seaweedfs())
+        root, options = f"s3://{server.new_bucket()}/lake", server.storage_options()
+        yield [*found, _Place("S3 (SeaweedFS)", root, options, found[0].folder)]

@@ -82,22 +82,25 @@ class Found:
         return (ours / self.processor) / (theirs / other.processor)
 
 
-def race(entrants: Sequence[Entrant], rounds: int = ROUNDS) -> dict[str, Found]:
-    """Measure all in turns, so that a busy moment falls on none of them alone."""
+def race(entrants: Sequence[Entrant], within: Path | None = None) -> dict[str, Found]:
+    """Measure all in turns, so that a busy moment falls on none of them alone.
+
+    What they write is `within` this folder, or that of all benchmarks.
+    """
     found = {entrant.name: Found(entrant) for entrant in entrants}
-    for number in range(rounds):
+    for number in range(ROUNDS):
         for one in found.values():
-            if not one.failure and number < (SLOW_ROUNDS if one.entrant.is_slow else rounds):
-                _take(one)
+            if not one.failure and number < (SLOW_ROUNDS if one.entrant.is_slow else ROUNDS):
+                _take(one, within or Path(pipe.folder().name))
                 _tell(number, one)
     return found
 
 
-def _take(found: Found) -> None:
+def _take(found: Found, within: Path) -> None:
     entrant = found.entrant
     try:
         for make, costs in ((entrant.start, found.starts), (entrant.work, found.costs)):
-            with tempfile.TemporaryDirectory(dir=pipe.folder().name) as name:
+            with tempfile.TemporaryDirectory(dir=within) as name:
                 folder = Path(name)
                 (folder / "lake").mkdir()
                 output = folder / "lake" / "output" if entrant.keeps_output else None
@@ -162,7 +165,7 @@ def failures(found: Mapping[str, Found]) -> list[str]:
 def surroundings() -> list[str]:
     """What else may have had a part in the numbers."""
     notes = [
-        f"Seconds are the best of {ROUNDS} rounds ({SLOW_ROUNDS} for slow peers and many streams), "
+        f"Seconds are the best of {ROUNDS} rounds ({SLOW_ROUNDS} for slow peers), "
         "less the best of as many with nothing to do. CPU is the command's own user and system "
         "time, on all its threads. Peaks of up to 15 MB are those of the meter. The machine's load "
         f"was {os.getloadavg()[0]:.1f} when this ended, on {os.cpu_count()} cores: if that is far "

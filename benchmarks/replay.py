@@ -29,7 +29,7 @@ from benchmarks.result import Goal, Result, Table
 
 US, LIMIT, LIMIT_WHOLE, GZIP = "tap-singerlake", "igzip -dc", "igzip -dc whole", "gzip -dc"
 SDK, SDK_MSGSPEC = "SDK stream", "SDK stream msgspec"
-OF_LIMIT, OF_SDK = 0.7, 50
+OF_LIMIT, OF_SDK = 1.2, 50
 
 _PEER = Path(__file__).parent / "peers" / "sdk_tap.py"
 

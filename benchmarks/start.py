@@ -11,6 +11,7 @@ from pathlib import Path
 from benchmarks import pipe, race
 from benchmarks.meter import Cost, measure
 from benchmarks.result import Cell, Goal, Result, Table
+from tests.plugin import meltano
 
 ROUNDS = 5
 MOST = 0.25
@@ -41,8 +42,9 @@ def run() -> Result:
             goals.append(Goal(f"{name}: seconds", wall, MOST))
     table = Table("Small runs, local lake", ("command", "seconds", "CPU, s", "peak, MB"), rows)
     notes = [
-        f"The best of {ROUNDS} rounds, in turns. Target and tap land and replay one record. The "
-        f"machine's load was {os.getloadavg()[0]:.1f} when this ended, on {os.cpu_count()} cores.",
+        f"The best of {ROUNDS} rounds, in turns. Target and tap land and replay one record; under "
+        "Meltano they log as it asks them to. The machine's "
+        f"load was {os.getloadavg()[0]:.1f} when this ended, on {os.cpu_count()} cores.",
     ]
     return Result([table], goals, notes)
 
@@ -76,6 +78,8 @@ COMMANDS: dict[str, Callable[[Path], race.Pipeline]] = {
     PYTHON: _python,
     "target-singerlake": target,
     "tap-singerlake": tap,
+    "target-singerlake, under Meltano": target,
+    "tap-singerlake, under Meltano": tap,
     "singerlake --help": command_help,
     "singerlake ls": ls,
 }
@@ -84,7 +88,8 @@ COMMANDS: dict[str, Callable[[Path], race.Pipeline]] = {
 def _cost(name: str) -> Cost:
     with pipe.new_folder() as folder:
         commands = COMMANDS[name](folder)
-        return measure(commands, len(commands) - 1)
+        around = meltano.environment(folder) if name.endswith("under Meltano") else {}
+        return measure(commands, len(commands) - 1, environment=around)
 
 
 @functools.cache

@@ -6,14 +6,12 @@ says so in its own words. See `target_singerlake.command`.
 
 from __future__ import annotations
 
-import json
 import logging
 import signal
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 from singerlake.errors import ConfigError, SingerlakeError
@@ -30,7 +28,7 @@ _OPTIONS = ("config", "state", "catalog")
 
 
 @dataclass(frozen=True)
-class _Asked:
+class Asked:
     """What the command line asks for. `selected` is None without a catalog."""
 
     config: Mapping[str, Any]
@@ -40,17 +38,18 @@ class _Asked:
 
 def main() -> None:
     """Errors that are the user's to mend are one line in the log."""
-    asked = _asked()
-    if asked is None:
+    line = thin.asked(NAME, sys.argv[1:], _OPTIONS)
+    asked = None if line is None else _asked(line)
+    if line is None or asked is None:
         from tap_singerlake.tap import main as main_of_the_sdk
 
         main_of_the_sdk()
         return
     output.wait_for_readers()
     make_plain()
-    with thin.logging_as_the_sdk(NAME) as log:
+    with thin.logging_as_the_sdk(NAME, line.log) as log:
         try:
-            _replay(asked, log)
+            replay(asked, log)
         except SingerlakeError as error:
             log.error("%s: %s", type(error).__name__, error)
             sys.exit(1)
@@ -61,33 +60,46 @@ def main() -> None:
             sys.exit(1)
 
 
-def _asked() -> _Asked | None:
+def _asked(line: thin.Asked) -> Asked | None:
     """None where the SDK has to look."""
-    asked = thin.asked(NAME, sys.argv[1:], _OPTIONS)
-    if asked is None or any(len(asked.get(name, [])) > 1 for name in ("state", "catalog")):
+    states, catalogs = line.of("state"), line.of("catalog")
+    if len(states) > 1 or len(catalogs) > 1:
         return None
-    config = settings.plain(thin.config_of(asked) or {})
-    state = _state(asked.get("state", []))
-    selected = None
-    if "catalog" in asked:
-        selected = plain_catalog.selected(thin.json_of(asked["catalog"][0]))
-        if selected is None:
-            return None
-    return None if config is None or state is None else _Asked(config, state, selected)
+    state = _state(states[0]) if states else {}
+    catalog = thin.json_of(catalogs[0]) if catalogs else None
+    if state is None or (catalogs and catalog is None):
+        return None
+    return plain(thin.config_of(line) or {}, state, catalog)
 
 
-def _state(paths: list[str]) -> Mapping[str, Any] | None:
-    if not paths:
-        return {}
+def plain(config: Mapping[str, Any], state: Any, catalog: Any) -> Asked | None:
+    """What is asked, where all of it is right beyond doubt, and nothing needs the SDK.
+
+    An empty state, and None as the catalog, are as if none was given.
+    """
     try:
-        text = state_input.last_of(Path(paths[0]).read_text(encoding="utf-8"))
-        state = state_input.checked(json.loads(text, parse_float=Decimal))
-    except (OSError, ValueError, RecursionError, ConfigError):
+        checked = state_input.checked(state)
+    except ConfigError:
         return None
-    return state if isinstance(state, dict) and state_input.is_plain(state) else None
+    known = settings.plain(config)
+    selected = None if catalog is None else plain_catalog.selected(catalog)
+    if known is None or (selected is None) != (catalog is None):
+        return None
+    if not isinstance(checked, dict) or not state_input.is_plain(checked):
+        return None
+    return Asked(known, checked, selected)
 
 
-def _replay(asked: _Asked, log: logging.Logger) -> None:
+def _state(path: str) -> Any:
+    try:
+        text = state_input.last_of(thin.text_of(path) or "")
+    except ConfigError:
+        return None
+    return thin.parsed(text, parse_float=Decimal)
+
+
+def replay(asked: Asked, log: logging.Logger) -> None:
+    """One run, from its first line in the log to its last."""
     thin.log_begin(NAME, log)
     warn_of_unknown(asked.config, settings.KNOWN, log)
     window = settings.window(asked.config)

@@ -32,17 +32,19 @@ def main() -> None:
     """Errors that are the user's to mend are one line in the log."""
     asked = thin.asked(NAME, sys.argv[1:], _OPTIONS)
     config = None if asked is None else settings.plain(thin.config_of(asked) or {})
-    source = None if asked is None else _opened(asked.get("input", []))
-    if config is None or source is None:
+    source = None if asked is None else _opened(asked.of("input"))
+    if asked is None or config is None or source is None:
         from target_singerlake.target import main as main_of_the_sdk
 
         main_of_the_sdk()
         return
     output.wait_for_readers()
     make_plain()
-    with thin.logging_as_the_sdk(NAME) as log:
+    # The thread that compresses asks for Python's lock often, and for a moment only.
+    sys.setswitchinterval(SWITCH_INTERVAL)
+    with thin.logging_as_the_sdk(NAME, asked.log) as log:
         try:
-            _land(config, source, log)
+            land(config, source, log)
         except SingerlakeError as error:
             log.error("%s: %s", type(error).__name__, error)
             sys.exit(1)
@@ -56,9 +58,8 @@ def _opened(paths: list[str]) -> IO[Any] | None:
     return path.open() if path.is_file() and os.access(path, os.R_OK) else None
 
 
-def _land(config: dict[str, Any], source: IO[Any], log: logging.Logger) -> None:
-    # The thread that compresses asks for Python's lock often, and for a moment only.
-    sys.setswitchinterval(SWITCH_INTERVAL)
+def land(config: dict[str, Any], source: IO[Any], log: logging.Logger) -> None:
+    """One run, from its first line in the log to its last."""
     thin.log_begin(NAME, log)
     warn_of_unknown(config, settings.KNOWN, log, settings.OF_OTHER_TARGETS)
     run = Run(config, log)

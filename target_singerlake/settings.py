@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from singerlake.lake.blobs.attaching import Stage
 
 _OPTIONS, _TIMES = WriterOptions(), LockTimes()
+_MOST_SECONDS = 1_000_000_000
+"""Thirty years. Python's clocks and locks stumble over numbers that are not much longer."""
 
 SETTINGS: dict[str, Any] = declared.settings(
     "lake_root",
@@ -62,6 +64,7 @@ SETTINGS: dict[str, Any] = declared.settings(
         "and always at the end. Shorter: fresher state, smaller files.",
         default=300,
         minimum=0,
+        maximum=_MOST_SECONDS,
     ),
     compression_level=setting(
         "integer",
@@ -79,6 +82,7 @@ SETTINGS: dict[str, Any] = declared.settings(
         "`lock_stale_after_seconds`.",
         default=_TIMES.max_wait,
         minimum=0,
+        maximum=_MOST_SECONDS,
     ),
     lock_stale_after_seconds=setting(
         "number",
@@ -87,6 +91,7 @@ SETTINGS: dict[str, Any] = declared.settings(
         "`lock_max_wait_seconds`.",
         default=_TIMES.stale_after,
         minimum=1,
+        maximum=_MOST_SECONDS,
     ),
     require_keys=setting(
         "boolean",

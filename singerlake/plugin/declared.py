@@ -84,5 +84,6 @@ def surely_fits(value: Any, schema: Mapping[str, Any]) -> bool:
         return "boolean" in names
     if isinstance(value, int | float):
         least, most = schema.get("minimum", -math.inf), schema.get("maximum", math.inf)
-        return bool(names) and math.isfinite(value) and least <= value <= most
+        # Not by `isfinite`, which stumbles over integers that no float holds.
+        return bool(names) and -math.inf < value < math.inf and least <= value <= most
     return bool(names)

@@ -11,27 +11,38 @@ import logging
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from singerlake.plugin import meltano_log
 from singerlake.plugin.measurement import LOGGER
+from singerlake.plugin.meltano_log import LEVELS, Style
 
 _FORMAT = "{asctime:23s} | {levelname:8s} | {name:30s} | {message}"
-_LEVELS = {"DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"}
-_LOG_CONFIG = "SINGER_SDK_LOG_CONFIG"
 
-Asked = dict[str, list[str]]
+
+@dataclass(frozen=True)
+class Asked:
+    """The values of each option on the command line, and how the log is to look."""
+
+    options: dict[str, list[str]]
+    log: Style
+
+    def of(self, option: str) -> list[str]:
+        return self.options.get(option, [])
 
 
 def asked(name: str, arguments: Sequence[str], options: Sequence[str]) -> Asked | None:
-    """The values of these options; None where anything else is asked, or the log is special."""
-    if _LOG_CONFIG in os.environ or _level(name) not in _LEVELS:
+    """What these options ask for; None where anything else is asked, or the log is special."""
+    style = _style(name)
+    if style is None:
         return None
-    found: Asked = {}
+    found: dict[str, list[str]] = {}
     left = list(arguments)
     while left:
         option, has_value, value = left.pop(0).partition("=")
@@ -42,13 +53,13 @@ def asked(name: str, arguments: Sequence[str], options: Sequence[str]) -> Asked 
                 return None
             value = left.pop(0)
         found.setdefault(option.removeprefix("--"), []).append(value)
-    return found
+    return Asked(found, style)
 
 
 def config_of(asked: Asked) -> dict[str, Any] | None:
     """The settings in the files of `--config`; None where one of them is none, or is `ENV`."""
     config: dict[str, Any] = {}
-    for path in asked.get("config", []):
+    for path in asked.of("config"):
         content = json_of(path)
         if path == "ENV" or not isinstance(content, dict):
             return None
@@ -58,19 +69,36 @@ def config_of(asked: Asked) -> dict[str, Any] | None:
 
 def json_of(path: str) -> Any:
     """What a file of JSON holds; None also where it cannot be read."""
+    return parsed(text_of(path) or "")
+
+
+def text_of(path: str) -> str | None:
+    """What a file holds; None where it cannot be read, or only once: a pipe is left to the SDK."""
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        return Path(path).read_text(encoding="utf-8") if Path(path).is_file() else None
+    except (OSError, ValueError):
         return None
 
 
+def parsed(text: str, parse_float: Callable[[str], Any] = float) -> Any:
+    """The value of a JSON text; None also where it is no JSON, as with NaN, or too deep."""
+    try:
+        return json.loads(text, parse_float=parse_float, parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
+
+
 @contextmanager
-def logging_as_the_sdk(name: str) -> Iterator[logging.Logger]:
+def logging_as_the_sdk(name: str, style: Style) -> Iterator[logging.Logger]:
     """Log as the SDK's command does, and end as it does where stdout is gone, or for a fault."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter(_FORMAT, style="{"))
+    handler.setFormatter(style.formatter)
     root, log = logging.getLogger(), logging.getLogger(name)
-    root.setLevel(_level(name))
+    root.setLevel(style.level)
     root.addHandler(handler)
     logging.getLogger(LOGGER).setLevel(_level(name))
     logging.captureWarnings(capture=True)
@@ -78,7 +106,8 @@ def logging_as_the_sdk(name: str) -> Iterator[logging.Logger]:
     sys.excepthook = _Fault(log)
     try:
         yield log
-        sys.stdout.flush()
+        if sys.stdout is not None:  # as it is where the shell closed it
+            sys.stdout.flush()
     except KeyboardInterrupt:
         print("\nAborted!", file=sys.stderr)
         sys.exit(1)
@@ -94,6 +123,16 @@ def log_begin(name: str, log: logging.Logger) -> None:
     ours, theirs = metadata.version("singerlake"), metadata.version("singer-sdk")
     log.info("%s v%s, Meltano SDK v%s", name, ours, theirs)
     log.info("Skipping parse of env var settings...")
+
+
+def _style(name: str) -> Style | None:
+    """How the SDK would log here; None where it has to see to that itself."""
+    level = _level(name)
+    if level not in LEVELS:
+        return None
+    if meltano_log.VARIABLE in os.environ:
+        return meltano_log.style(json_of(os.environ[meltano_log.VARIABLE]))
+    return Style(level, logging.Formatter(_FORMAT, style="{"))
 
 
 def _level(name: str) -> str:

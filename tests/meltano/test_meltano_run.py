@@ -118,7 +118,11 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 def test_both_directions_twice(project: Project) -> None:
     definition = (project.folder / "meltano.yml").read_bytes()
     run_id = str(uuid.uuid4())
-    log = project.meltano("run", "tap-spreadsheets", "target-singerlake", MELTANO_RUN_ID=run_id)
+    more = {"MELTANO_RUN_ID": run_id, "PYTHONPROFILEIMPORTTIME": "1"}
+    log = project.meltano("run", "tap-spreadsheets", "target-singerlake", **more)
+    imports = [line for line in log.splitlines() if "target-singerlake import time:" in line]
+    assert any("target_singerlake" in line.rpartition("|")[2] for line in imports), log
+    assert not any("singer_sdk" in line.rpartition("|")[2] for line in imports)
     measured = [line for line in log.splitlines() if "target-singerlake METRIC" in line]
     assert sum('"stream":"orders"' in line for line in measured) == 1, log
     project.meltano("run", "tap-singerlake", "target-jsonl")

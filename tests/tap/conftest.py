@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,9 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(params=replay.DOORS)
-def door(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+def door(request: pytest.FixtureRequest) -> Iterator[str]:
     """The same test through both doors, where it starts the command."""
-    monkeypatch.setattr(replay, "DOOR", request.param)
-    return str(request.param)
+    # With patches of its own: a test may undo those that it made.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(replay, "DOOR", request.param)
+        yield str(request.param)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import os
 import sys
 import sysconfig
@@ -18,8 +19,10 @@ from typing import Any
 from singerlake.format.keys import StreamKeys
 from singerlake.format.manifest import File
 from singerlake.lake import Lake, WriterOptions, open_lake
+from tap_singerlake import command as thin
 from tap_singerlake.tap import TapSingerlake
 from tests import zygote
+from tests.target.driving import signal_handlers_kept
 
 DOORS = ["tap_singerlake.command", "tap_singerlake.tap"]
 """The thin command, and that of the SDK."""
@@ -158,12 +161,18 @@ class Output:
 def replay(
     settings: Config, state: Message | None = None, catalog: Message | None = None
 ) -> Output:
-    """Run the tap in this process."""
-    printed = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    """Run the tap in this process, through the door of the test."""
+    found = io.BytesIO()
+    printed = io.TextIOWrapper(found, encoding="utf-8")
+    plain = thin.plain(settings, state or {}, catalog) if DOORS[0] == DOOR else None
     with redirect_stdout(printed):
-        TapSingerlake(config=settings, state=state, catalog=catalog).sync_all()
+        if plain is None:
+            TapSingerlake(config=settings, state=state, catalog=catalog).sync_all()
+        else:
+            with signal_handlers_kept():
+                thin.replay(plain, logging.getLogger(thin.NAME))
         printed.flush()
-    return Output(printed.buffer.getvalue())
+    return Output(found.getvalue())
 
 
 def discover(settings: Config) -> Message:

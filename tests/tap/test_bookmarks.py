@@ -25,6 +25,8 @@ from tests.tap.replay import (
     time_of,
 )
 
+pytestmark = pytest.mark.usefixtures("door")
+
 
 def place(state: Message) -> dict[str, Any]:
     """The bookmark of the stream."""

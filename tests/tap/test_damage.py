@@ -26,6 +26,8 @@ from tests.tap.replay import (
     stream_keys,
 )
 
+pytestmark = pytest.mark.usefixtures("door")
+
 BEFORE, AFTER = range(1, 4), range(2000, 2004)
 WIDE = [record(number % 3000, name=str(number) * 200) for number in range(3000)]
 

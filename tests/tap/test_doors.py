@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from singer_sdk.singerlib import Catalog
 
+from singerlake.plugin import thin
 from tap_singerlake import plain_catalog
 from tap_singerlake import settings as declared
 from tests.tap import replay
@@ -93,6 +95,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "flattened": {"flattening_enabled": True, "flattening_max_depth": 0},
     "mapped": {"stream_maps": {STREAM: {"id": "id"}}},
     "of the wrong type": {"streams": "orders"},
+    "no JSON": {"streams": [math.nan]},
     "no root": {"lake_root": None},
     "no lake": {"lake_root": "/nowhere/at/all"},
 }
@@ -117,6 +120,9 @@ STATES: dict[str, Any] = {
     "past its end": {"bookmarks": {STREAM: {"sequence": 999}}},
     "no object": [],
     "more": {"bookmarks": {}, "more": 1},
+    "no JSON": {"bookmarks": {STREAM: {"sequence": math.nan}}},
+    "no JSON of a stranger": {"bookmarks": {"gone": {"at": -math.inf}}},
+    "a large number": {"bookmarks": {"gone": {"at": 10**400}}},
     "markers": {"bookmarks": {STREAM: {"progress_markers": {"Note": "x"}}}},
 }
 
@@ -222,6 +228,7 @@ values = st.one_of(
     st.none(),
     st.booleans(),
     st.integers(-2, 9),
+    st.sampled_from([10**400, -(10**400), math.nan, math.inf]),
     st.sampled_from(["all", "merged", "stored", "path", "x"]),
     st.lists(st.sampled_from(["all", "x"]) | st.integers(), max_size=2),
     st.dictionaries(st.text(max_size=3), st.integers(), max_size=2),
@@ -231,15 +238,17 @@ values = st.one_of(
 @settings(max_examples=60)
 @given(st.dictionaries(st.sampled_from(sorted({*declared.KNOWN, "unknown"})), values))
 def test_what_the_thin_command_takes_is_right_to_the_sdk(asked: dict[str, Any]) -> None:
+    """By way of text: what is no JSON to one must not be to the other."""
+    from singer_sdk.helpers._util import load_json
     from singer_sdk.plugin_base import JSONSchemaValidator
 
     from tap_singerlake.tap import TapSingerlake
 
-    asked = {"lake_root": "memory://doors", **asked}
-    taken = declared.plain(asked)
+    written = json.dumps({"lake_root": "memory://doors", **asked})
+    taken = declared.plain(thin.parsed(written) or {})
     if taken is not None:
         TapSingerlake.append_builtin_config(TapSingerlake.config_jsonschema)
-        config = dict(asked)
+        config = load_json(written)
         assert not [*JSONSchemaValidator(TapSingerlake.config_jsonschema).iter_errors(config)]
         assert {name: config.get(name) for name in taken} == taken
 

@@ -34,6 +34,8 @@ from tests.tap.replay import (
     stream_keys,
 )
 
+pytestmark = pytest.mark.usefixtures("door")
+
 A, B = schema(), schema(properties("name", "colour"))
 
 ODD_LINES = [

@@ -26,6 +26,8 @@ from tests.tap.replay import (
     stream_keys,
 )
 
+pytestmark = pytest.mark.usefixtures("door")
+
 
 @pytest.fixture
 def root() -> str:

@@ -23,6 +23,8 @@ from tests.tap.replay import (
     stream_keys,
 )
 
+pytestmark = pytest.mark.usefixtures("door")
+
 ID = {"id": {"type": "integer"}}
 OLD = schema({**ID, "code": {"type": "integer"}, "gone": {"type": "string"}})
 NEW = schema({**ID, "code": {"type": "string"}, "price": {"type": "number"}})

@@ -11,6 +11,8 @@ from singerlake.store import Store, open_store
 from tests.lake.landing import KEYS, TAP, land, land_each
 from tests.tap.replay import Output, new_root, replay
 
+pytestmark = pytest.mark.usefixtures("door")
+
 
 @pytest.fixture
 def lake() -> tuple[str, Store]:

@@ -15,6 +15,8 @@ from tests.lake.running import Running, land_run
 from tests.tap.replay import Output, new_root
 from tests.tap.replay import replay as run_tap
 
+pytestmark = pytest.mark.usefixtures("door")
+
 
 @pytest.fixture(params=["as committed", "merged"])
 def lake(request: pytest.FixtureRequest) -> tuple[str, Store]:

@@ -24,6 +24,8 @@ from tests.tap.replay import (
     schema,
 )
 
+pytestmark = pytest.mark.usefixtures("door")
+
 ADDRESS = {
     "type": ["object", "null"],
     "properties": {

@@ -12,6 +12,8 @@ from singerlake.errors import ConfigError
 from tap_singerlake.state_input import checked, last_of
 from tests.tap.replay import STREAM, config, land_numbers, new_root, replay, run
 
+pytestmark = pytest.mark.usefixtures("door")
+
 OWN = {"bookmarks": {"orders": {"log_id": "x", "sequence": 3}}}
 MELTANO = {"singer_state": OWN}
 WRAPPED = {

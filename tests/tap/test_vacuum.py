@@ -15,6 +15,8 @@ from singerlake.format.keys import StreamKeys
 from singerlake.lake.vacuum import VacuumOptions, vacuum
 from tap_singerlake.tap import TapSingerlake
 
+pytestmark = pytest.mark.usefixtures("door")
+
 TAP = "tap-x--test"
 KEYS = StreamKeys(TAP, "orders")
 

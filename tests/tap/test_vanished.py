@@ -17,6 +17,8 @@ from tests.cli.lake import told
 from tests.tap.replay import STREAM, TAP_ID, Message, config, record, run, schema, stream_keys
 from tests.target import driving
 
+pytestmark = pytest.mark.usefixtures("door")
+
 OTHER = "refunds"
 Loss = Callable[[Path], None]
 

@@ -29,6 +29,8 @@ from tests.tap.replay import (
     time_of,
 )
 
+pytestmark = pytest.mark.usefixtures("door")
+
 OLD, NEW = schema(), schema(properties("name", "colour"))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import logging
 import os
 import re
 import selectors
@@ -23,6 +24,8 @@ from singerlake.format import message
 from singerlake.lake import Lake, Level, check, open_lake
 from singerlake.lake.lock import LockTimes
 from singerlake.store import Store
+from target_singerlake import command as thin
+from target_singerlake import settings as declared
 from target_singerlake.target import TargetSingerlake
 from tests import zygote
 from tests.zygote import PATIENCE
@@ -77,17 +80,32 @@ def text(lines: Iterable[str | bytes]) -> bytes:
 
 
 def land(lines: Iterable[str | bytes], root: str | Path, **config: Any) -> list[bytes]:
-    """Land the lines; returns the states that came out."""
-    target = TargetSingerlake(config={"lake_root": str(root), "tap_id": TAP_ID, **config})
-    return listen(target, io.BytesIO(text(lines)))
+    """Land the lines, through the door of the test; returns the states that came out."""
+    given = {"lake_root": str(root), "tap_id": TAP_ID, **config}
+    source = io.BytesIO(text(lines))
+    plain = declared.plain(given) if DOORS[0] == DOOR else None
+    if plain is None:
+        return listen(TargetSingerlake(config=given), source)
+    with _listening() as output:
+        thin.land(plain, source, logging.getLogger(thin.NAME))
+    return output.getvalue().splitlines()
 
 
 def listen(target: TargetSingerlake, source: IO[Any]) -> list[bytes]:
-    output = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="\n")
-    with signal_handlers_kept(), contextlib.redirect_stdout(output):
+    with _listening() as output:
         target.listen(source)
+    return output.getvalue().splitlines()
+
+
+@contextmanager
+def _listening() -> Iterator[io.BytesIO]:
+    """What is written to stdout within."""
+    found = io.BytesIO()
+    output = io.TextIOWrapper(found, encoding="utf-8", newline="\n")
+    with signal_handlers_kept(), contextlib.redirect_stdout(output):
+        yield found
     output.flush()
-    return output.buffer.getvalue().splitlines()  # type: ignore[attr-defined]
+    output.detach()  # which would close what was found
 
 
 @contextmanager
@@ -286,13 +304,13 @@ def run(lines: Iterable[str | bytes] | bytes, root: str | Path | None, **more: A
 
 
 def patched(body: str) -> list[str]:
-    """The command, after `body` has run in its process."""
-    return [sys.executable, "-c", f"{body}\nfrom target_singerlake.target import main\nmain()"]
+    """The command of the test's door, after `body` has run in its process."""
+    return [sys.executable, "-c", f"{body}\nfrom {DOOR} import main\nmain()"]
 
 
 def shell(script: str) -> list[str]:
     """The command as `"$@"` of a shell script."""
-    return ["sh", "-c", script, "sh", *COMMAND]
+    return ["sh", "-c", script, "sh", *_through_the_door(COMMAND)]
 
 
 MEASURED = patched(

@@ -38,6 +38,8 @@ from tests.target.driving import (
     text,
 )
 
+pytestmark = pytest.mark.usefixtures("door")
+
 ENCODINGS = {
     "jsonl gzip": {"format": "jsonl", "compression": "gzip"},
     "jsonl none": {"format": "jsonl", "compression": "none"},

@@ -31,6 +31,8 @@ from tests.target.driving import (
 )
 from tests.zygote import PATIENCE
 
+pytestmark = pytest.mark.usefixtures("door")
+
 SECRET = "s3cr3t-key-of-the-receiver"
 NAME = {"type": ["null", "string"], "description": "what it is called"}
 LINES = [

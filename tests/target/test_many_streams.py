@@ -3,91 +3,48 @@
 from __future__ import annotations
 
 import itertools
-import json
 import logging
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
 from unittest.mock import patch
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from singerlake.errors import InputError, UnknownStream
 from singerlake.format import dealing
+from singerlake.format.block import Summary
 from singerlake.lake import WriterOptions, open_lake
 from singerlake.lake.spool import CHUNK
 from target_singerlake import raw
 from target_singerlake.blocks import BLOCK, GATHERED, blocks
 from target_singerlake.landing import Landing
+from target_singerlake.messages import state_value
 from target_singerlake.raw import RawIntake
 from tests.target.driving import TAP_ID, assert_clean, files, lake, schema, stored
+from tests.target.mixture import (
+    AROUND_STATES,
+    BLANK,
+    KEYS,
+    STREAMS,
+    WAYS,
+    Sent,
+    is_state,
+    is_stored,
+    record_lines,
+    sent_as,
+    sent_lines,
+)
 from tests.target.test_blocks import Cut
 
 LOG = logging.getLogger(__name__)
-STREAMS = [f"s{number}" for number in range(12)]
-KEYS = [("id",), ("at", "id"), (), ("at",), ("ключ",), ('with"quote',)]
 OPTIONS = WriterOptions(require_keys=True)
 _roots = (f"memory://many-{number}" for number in itertools.count())
 
-VALUES = {"id": 1, "at": "2026-01-02T03:04:05Z", "ключ": None, 'with"quote': [{}], "more": "é" * 3}
-TIMES = [
-    "2026-01-02T03:04:05.000001+00:00",
-    "2026-01-02T05:04:05+02:00",
-    "2026-01-01T00:00:00Z",
-    None,
-]
 _SPLICED = re.compile(rb',"time_extracted":"[-0-9T:.]{26}Z"\}(\s*)$')
-
-streams = st.sampled_from(STREAMS)
-orders = st.permutations(list(VALUES))
-spaces = st.sampled_from([(",", ":"), (", ", ": "), (" ,\t", " : ")])
-
-
-@dataclass(frozen=True)
-class Sent:
-    stream: str
-    line: bytes
-
-
-@st.composite
-def record_lines(draw: st.DrawFn, records: st.SearchStrategy[dict] | None = None) -> Sent:  # type: ignore[type-arg]
-    """A RECORD line that holds every key, its members in any order, with any spacing."""
-    name = draw(streams)
-    whole = {key: VALUES[key] for key in draw(orders)}
-    members = {
-        "type": "RECORD",
-        "stream": name,
-        "record": draw(records) if records else whole,
-        "time_extracted": draw(st.sampled_from(TIMES)),
-    }
-    order = draw(st.permutations(list(members)))
-    content = {key: members[key] for key in order if members[key] is not None}
-    ascii_only = draw(st.booleans())
-    line = json.dumps(content, separators=draw(spaces), ensure_ascii=ascii_only)
-    padding = draw(st.sampled_from(["", "", "", " ", "\r"]))
-    return Sent(name, (line + padding).encode())
-
-
-@st.composite
-def schema_lines(draw: st.DrawFn) -> Sent:
-    name = draw(streams)
-    more = draw(st.sampled_from([{}, {"more": {"type": "string"}}]))
-    return Sent(name, schema(name, draw(st.sampled_from(KEYS)), **more).encode())
-
-
-others = st.sampled_from(
-    [b'{"type":"STATE","value":{"at":1}}', b'{"type":"STATE", "value": {}}', b"", b" ", b"\t"]
-).map(lambda line: Sent("", line))
-activations = streams.map(
-    lambda name: Sent(
-        name, b'{"type":"ACTIVATE_VERSION","stream":"%s","version":1}' % name.encode()
-    )
-)
-sent_lines = st.lists(
-    st.one_of(*[record_lines()] * 12, schema_lines(), others, activations), max_size=60
-)
 
 HOSTILE = [
     b"no JSON",
@@ -127,14 +84,22 @@ def _dealt_wherever_there_are_two() -> Iterator[None]:
         yield
 
 
-def land_in_blocks(root: str, pieces: Iterable[bytes]) -> str:
-    """Returns what was wrong, as the user reads it."""
+Given = list[tuple[bytes, dict[str, int]]]
+"""Each STATE, and how many lines of each stream the writer had been given when it came."""
+
+
+def land_in_blocks(
+    root: str, pieces: Iterable[bytes], room: int = BLOCK, given: Given | None = None
+) -> str:
+    """Returns what was wrong, as the user reads it. `room` is that of the first block."""
     landing = Landing(open_lake(root, create=True).writer(TAP_ID, options=OPTIONS), 3600, LOG)
     intake = RawIntake(landing, {}, landing.tick, LOG)
+    intake.room = room
     error = ""
     try:
-        for block in pieces:
-            intake.take(block)
+        with watched(landing, [] if given is None else given):
+            for block in pieces:
+                intake.take(block)
     except InputError as raised:
         error = f"{type(raised).__name__}: {raised}"
     finally:
@@ -142,6 +107,35 @@ def land_in_blocks(root: str, pieces: Iterable[bytes]) -> str:
         intake.close()
         landing.close()
     return error
+
+
+@contextmanager
+def watched(landing: Landing, given: Given) -> Iterator[None]:
+    counts: Counter[str] = Counter()
+    append, take_state = landing.writer.append, landing.state
+
+    def appended(stream: str, lines: bytes, summary: Summary) -> None:
+        counts[stream] += lines.count(b"\n")
+        append(stream, lines, summary)
+
+    def taken(value: bytes) -> None:
+        given.append((value, dict(counts)))
+        take_state(value)
+
+    with patch.object(landing.writer, "append", appended), patch.object(landing, "state", taken):
+        yield
+
+
+def owed(sent: Iterable[Sent]) -> Given:
+    """What every STATE covers: all lines before it."""
+    counts: Counter[str] = Counter()
+    found: Given = []
+    for one in sent:
+        if is_state(one.line):
+            found.append((state_value(one.line), dict(counts)))
+        elif is_stored(one.line):
+            counts[one.stream] += 1
+    return found
 
 
 def land_by_line(root: str, lines: Iterable[bytes]) -> str:
@@ -175,24 +169,28 @@ def facts(root: str, stream: str) -> list[tuple[str, int, object, object]]:
     ]
 
 
-def is_stored(line: bytes) -> bool:
-    return b'"RECORD"' in line or b"ACTIVATE" in line
-
-
 FIRST = [
     Sent(name, schema(name, keys).encode()) for name, keys in zip(STREAMS, KEYS * 2, strict=True)
 ]
 
 
 @settings(max_examples=40)
-@given(sent_lines, st.lists(st.integers(1, 900), min_size=1, max_size=6))
-def test_any_mixture_is_stored_as_line_by_line(lines: list[Sent], sizes: list[int]) -> None:
-    sent = [*FIRST, *lines]
+@given(sent_lines, st.lists(st.integers(1, 900), min_size=1, max_size=6), st.sampled_from([*WAYS]))
+@example(AROUND_STATES, [900], "as it is")
+@example([*AROUND_STATES, BLANK], [900], "as it is")
+def test_any_mixture_is_stored_as_line_by_line(
+    lines: list[Sent], sizes: list[int], way: str
+) -> None:
+    """And no STATE comes ahead of a line before it: its commit would be lost with that line."""
+    sent = [*FIRST, *sent_as(way, lines)]
+    given_in_blocks: Given = []
+    given_at_once: Given = []
     data = b"".join(one.line + b"\n" for one in sent)
     in_blocks, at_once, by_line = next(_roots), next(_roots), next(_roots)
     cut = [piece for piece in blocks(Cut(data, sizes), lambda: False) if piece]
-    assert land_in_blocks(in_blocks, cut) == ""
-    assert land_in_blocks(at_once, [data]) == ""
+    assert land_in_blocks(in_blocks, cut, given=given_in_blocks) == ""
+    assert land_in_blocks(at_once, [data], GATHERED, given_at_once) == ""
+    assert given_in_blocks == given_at_once == owed(sent)
     assert land_by_line(by_line, [one.line for one in sent]) == ""
     all_timed = b'"stream"' in data and all(
         b"time_extracted" in one.line for one in sent if b'"RECORD"' in one.line
@@ -226,9 +224,9 @@ def test_a_hostile_line_in_the_midst_is_refused_as_when_it_comes_alone(
     assert error.endswith(words)
     for stream in STREAMS:
         all_of_it = [one.line for one in [*before, *behind] if one.stream == stream]
-        owed = [one.line for one in before if one.stream == stream]
+        first_of_it = [one.line for one in before if one.stream == stream]
         found = kept(root, stream)
-        assert found[: len(owed)] == owed
+        assert found[: len(first_of_it)] == first_of_it
         assert found == all_of_it[: len(found)]
 
 

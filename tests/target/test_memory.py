@@ -39,7 +39,7 @@ def landed(root: Path, stream: str) -> int:
 
 
 @pytest.mark.slow
-def test_five_hundred_interleaved_streams_take_less_than_300_megabytes(tmp_path: Path) -> None:
+def test_five_hundred_interleaved_streams_take_at_most_200_megabytes(tmp_path: Path) -> None:
     names = [f"stream-{number}" for number in range(500)]
     rounds = 400
 
@@ -51,11 +51,11 @@ def test_five_hundred_interleaved_streams_take_less_than_300_megabytes(tmp_path:
     peak = measured(tmp_path, pieces())
     print(f"500 streams, {500 * rounds} records: {peak} MB")
     assert {landed(tmp_path, name) for name in names} == {rounds}
-    assert peak < 300
+    assert peak <= 200
 
 
 @pytest.mark.slow
-def test_one_stream_of_300_000_records_takes_less_than_120_megabytes(tmp_path: Path) -> None:
+def test_one_stream_of_300_000_records_takes_at_most_60_megabytes(tmp_path: Path) -> None:
     def pieces() -> Iterator[bytes]:
         yield f"{schema('s')}\n".encode()
         for start in range(0, 300_000, 1000):
@@ -65,7 +65,7 @@ def test_one_stream_of_300_000_records_takes_less_than_120_megabytes(tmp_path: P
     peak = measured(tmp_path, pieces())
     print(f"one stream: {peak} MB")
     assert landed(tmp_path, "s") == 300_000
-    assert peak < 120
+    assert peak <= 60
 
 
 @pytest.mark.slow

@@ -13,6 +13,8 @@ import pytest
 from target_singerlake import landing
 from tests.target.driving import PATHS, files, land, record, run, schema, state
 
+pytestmark = pytest.mark.usefixtures("door")
+
 LINES = [
     schema("a"),
     schema("b"),

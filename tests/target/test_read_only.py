@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.target.driving import (
     TAP_ID,
     lake,
@@ -16,6 +18,8 @@ from tests.target.driving import (
     started,
     state,
 )
+
+pytestmark = pytest.mark.usefixtures("door")
 
 OFTEN = patched("from singerlake.lake import write_guard\nwrite_guard.LOOK_EVERY = 0.2")
 ORDERS = schema("orders")

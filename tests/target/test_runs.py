@@ -20,6 +20,8 @@ from target_singerlake.tap_exit import TapExit
 from target_singerlake.target import TargetSingerlake
 from tests.target.driving import PATHS, TAP_ID, land, listen, record, schema, state, text
 
+pytestmark = pytest.mark.usefixtures("door")
+
 paths = pytest.mark.parametrize("path", PATHS.values(), ids=PATHS)
 ORDERS = [schema("orders"), record("orders", 1), record("orders", 2)]
 DONE = state({"bookmarks": {"orders": {"replication_key_value": 2}}})

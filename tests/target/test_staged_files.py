@@ -15,6 +15,8 @@ from singerlake.lake.vacuum import VacuumOptions, vacuum
 from target_singerlake.staged import stage
 from tests.target.driving import PATHS, TAP_ID, lake, land, record, run, schema, state
 
+pytestmark = pytest.mark.usefixtures("door")
+
 MARKED = {"photo": {"type": ["null", "string"], "x-singerlake-file": True}}
 
 

@@ -28,6 +28,8 @@ from tests.target.driving import (
     state,
 )
 
+pytestmark = pytest.mark.usefixtures("door")
+
 
 @pytest.fixture(params=PATHS)
 def path(request: pytest.FixtureRequest) -> dict[str, Any]:

@@ -17,6 +17,8 @@ from target_singerlake.held_states import MOST, HeldStates
 from target_singerlake.landing import Landing
 from tests.target.driving import PATHS, TAP_ID, forked, numbers, record, run, schema, state
 
+pytestmark = pytest.mark.usefixtures("door")
+
 RECORDS, EVERY, IN_A_FILE = 20_000, 500, 1_000
 
 

@@ -25,6 +25,8 @@ from tests.target.driving import (
     timed,
 )
 
+pytestmark = pytest.mark.usefixtures("door")
+
 TEXT = {"type": ["null", "string"]}
 
 
