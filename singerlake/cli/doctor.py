@@ -70,7 +70,7 @@ def doctor(
       singerlake doctor ./lake --json | jq '.answers[] | select(.status != "ok")'
     """
     with progress("trying the store"):
-        answers = [_temporary_files(), *_answers(root, read_only, meet)]
+        answers = [_temporary_files(root.store()), *_answers(root, read_only, meet)]
     versions = dict(_versions())
     found = list(credentials(root.url, root.options, os.environ, _home()))
     healthy = all(answer.status != "failed" for answer in answers)
@@ -146,9 +146,11 @@ def _answer(what: str, attempt: Callable[[], str]) -> Answer:
         return Answer(what, "failed", str(error))
 
 
-def _temporary_files() -> Answer:
-    """What killed processes left on this machine: the data of other people may be in it."""
+def _temporary_files(store: Store) -> Answer:
+    """What killed processes of this machine left: the data of other people may be in it."""
     left = leftovers()
+    if isinstance(store, LocalStore):
+        left += leftovers(store.own_folder)
     if not left:
         return Answer("temporary files", "ok", "no killed process left any")
     names = ", ".join(str(each.path) for each in left[:3]) + (", …" if len(left) > 3 else "")

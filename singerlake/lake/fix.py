@@ -28,6 +28,7 @@ from singerlake.lake import (
     rebuilding,
     repair,
     retired,
+    scratch,
 )
 from singerlake.lake.finding import Finding
 from singerlake.lake.identity import new_writer_id
@@ -61,6 +62,8 @@ def fix(
         done += ["registered the taps in the lake document", *_kept(copies)]
     done += [_remove_lock(store, key, lock) for key, lock in stale_locks.items()]
     swept = store.sweep(SWEEP_AGE, key_names.ROOT)
+    if spools := store.spool_folder():
+        swept += scratch.sweep(spools)
     return done + ([f"removed {swept} leftovers of uploads"] if swept else [])
 
 

@@ -17,7 +17,7 @@ from singerlake.format import compression
 from singerlake.format import keys as key_names
 from singerlake.format.keys import FileName, StreamKeys
 from singerlake.format.origin import Origin
-from singerlake.store import Store
+from singerlake.store import Data, Finished, Store
 
 _HEAD = 1024
 """Bytes at the beginning of a file that hold its origin."""
@@ -33,10 +33,15 @@ class Content:
     checksum: str
     bytes: int
 
+    def for_store(self) -> Data:
+        if not isinstance(self.data, Path):
+            return self.data
+        return Finished(self.data, self.checksum.removeprefix("sha256:"))
+
     def in_other_bytes(self) -> Content:
         """The same lines in other bytes: the number in the origin gets a zero before it.
 
-        A local file is replaced.
+        A local file is replaced by another: the one that was there may be in a lake.
         """
         if not isinstance(self.data, Path):
             changed = b"".join(_changed(iter([self.data])))
@@ -94,7 +99,7 @@ def _put(store: Store, key: str, content: Content) -> bool:
     answer was lost then, or this is done again."""
     while True:
         try:
-            store.create(key, content.data)
+            store.create(key, content.for_store())
         except AlreadyExists:
             found = checksum_of(store, key)
             if found is None:

@@ -17,7 +17,7 @@ import socket
 import stat
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -87,6 +87,16 @@ def temporary_folder(within: Path | None = None) -> TemporaryFolder:
         ) from error
 
 
+def spool_folder(asked: Path | None, offered: Callable[[], Path | None]) -> TemporaryFolder:
+    """Where a writer gathers its files: where it is asked to, else on the disk of its store, which
+    has offered that, else where the system has it. Raises as `temporary_folder` does."""
+    place = None if asked else offered()
+    if place is not None:
+        with contextlib.suppress(ConfigError):  # who may not write there hears it from the store
+            return temporary_folder(place)
+    return temporary_folder(asked)
+
+
 def leftovers(within: Path | None = None) -> list[Leftover]:
     """The folders that killed processes of this user left."""
     found = []
@@ -96,13 +106,16 @@ def leftovers(within: Path | None = None) -> list[Leftover]:
     return found
 
 
-def sweep(within: Path) -> None:
-    """Remove the folders that killed processes of this user left."""
+def sweep(within: Path) -> int:
+    """Remove the folders that killed processes of this user left; returns how many."""
+    removed = 0
     for path, lock in _abandoned(within):
         size = _size(path)
         shutil.rmtree(path, ignore_errors=True)
         os.close(lock)
         logger.info("Removed %s (%d bytes), which a killed process left", path, size)
+        removed += 1
+    return removed
 
 
 def _abandoned(within: Path) -> Iterator[tuple[Path, int]]:
@@ -143,20 +156,29 @@ def _hold(outer: Path) -> int | None:
 
     The lock gets its name when it is held: nobody ever finds it free.
     """
+    unnamed = outer / f"{LOCK}.new"
+    unnamed.write_text(socket.gethostname())
+    lock = _locked(unnamed)
+    if lock is not None:
+        unnamed.rename(outer / LOCK)
+    return lock
+
+
+def _locked(path: Path) -> int | None:
     try:
         import fcntl
     except ImportError:
         return None
-    unnamed = outer / f"{LOCK}.new"
-    lock = os.open(unnamed, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.write(lock, socket.gethostname().encode())
-        unnamed.rename(outer / LOCK)
-    except OSError:
-        os.close(lock)
-        return None
-    return lock
+    # A file that is open to be written keeps its disk from being remounted read-only. NFS locks no
+    # other.
+    for mode in (os.O_RDONLY, os.O_RDWR):
+        lock = os.open(path, mode)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return lock
+        except OSError:
+            os.close(lock)
+    return None
 
 
 def _changed(path: Path) -> float:

@@ -6,7 +6,9 @@ some gzip members, into a spool that is memory at first and a local file once it
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -134,9 +136,10 @@ class Spool:
                 _require_size(self._path, self._spilled, file.tell())
                 file.write(self._memory)
         except OSError as error:
+            advice = ", or ".join(["make room", *_elsewhere(self._path, "a disk that has it")])
             raise ConfigError(
                 f"temporary files cannot be written to {self._path.parent} "
-                f"({error.strerror}): make room, or let TMPDIR name a disk that has it"
+                f"({error.strerror}): {advice}"
             ) from error
         self._spilled += len(self._memory)
         self._memory.clear()
@@ -222,11 +225,18 @@ def _size(path: Path) -> int:
 def _require_size(path: Path, expected: int, found: int) -> None:
     """A file that was removed meanwhile must not begin again, without its first lines."""
     if found != expected:
+        told = ["something removes or changes files there", *_elsewhere(path, "another folder")]
         raise ConfigError(
             f"{path}: expected the {expected} bytes that were written to this temporary file, "
-            f"found {found}; something removes or changes files there: let TMPDIR name another "
-            "folder. Nothing of it was committed"
+            f"found {found}; {': '.join(told)}. Nothing of it was committed"
         )
+
+
+def _elsewhere(path: Path, what: str) -> Iterator[str]:
+    """What to do with the system's temporary folder: a lake's own cannot be put elsewhere."""
+    with contextlib.suppress(FileNotFoundError):  # there is none
+        if Path(tempfile.gettempdir()) in path.parents[:3]:  # a lake may lie in it too
+            yield f"let TMPDIR name {what}"
 
 
 def _chunks(pieces: list[bytes]) -> Iterator[bytes]:

@@ -31,6 +31,7 @@ def land(
         name = Name(spooled.stream, spooled.schema_hash, spooled.first, spooled.last)
         content = Content(spooled.data, spooled.checksum, spooled.bytes)
         content = naming.create(store, keys, name, content)
+        spooled.discard()  # the file in the lake may be the very same: it gets no second name
         file = File(
             path=name.path(content.checksum),
             sequence=0,

@@ -7,7 +7,6 @@ costs no request of its own: who opens a lake reads the lake document anyway, th
 from __future__ import annotations
 
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 from singerlake.errors import NotFound
@@ -16,7 +15,7 @@ from singerlake.format.keys import StreamObject
 from singerlake.lake import status as statuses
 from singerlake.lake.status import Status
 from singerlake.runtime import REAL, Runtime
-from singerlake.store import Store, Stored, StoreWrapper, Upload
+from singerlake.store import Data, Store, Stored, StoreWrapper, Upload
 
 LOOK_EVERY = 300.0
 """Seconds after which a writer at work looks at the status again."""
@@ -57,7 +56,7 @@ class WriteGuard(StoreWrapper):
         self._note(statuses.status_in(stored.data, self.url), looked)
         return stored
 
-    def create(self, key: str, data: bytes | Path) -> str:
+    def create(self, key: str, data: Data) -> str:
         self.require_writable()
         return self.inner.create(key, data)
 

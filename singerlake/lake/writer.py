@@ -44,7 +44,7 @@ from singerlake.lake.lane import Flush, Lane
 from singerlake.lake.pending import Pending, succeeded
 from singerlake.lake.registration import register
 from singerlake.lake.runs import landed
-from singerlake.lake.scratch import temporary_folder
+from singerlake.lake.scratch import spool_folder
 from singerlake.lake.spool import CHUNK, PORTION, Compressor, OpenFile, Spool, Spooled
 from singerlake.lake.writer_options import WriterOptions
 from singerlake.store import Store
@@ -91,7 +91,7 @@ class Writer:
         # Only what the compressor has counts for the size of a file: small ones get it sooner.
         self._portion = min(PORTION, max(CHUNK, self.options.max_file_bytes))
         self._opened_files = 0
-        self._folder = temporary_folder(self.options.spool_folder)
+        self._folder = spool_folder(self.options.spool_folder, store.spool_folder)
         self._compressor = Compressor()
         uploads = self.options.uploads or store.writes_at_once
         self._uploads = ThreadPoolExecutor(uploads, thread_name_prefix="singerlake-upload")

@@ -21,6 +21,8 @@ class WriterOptions:
     `require_keys` refuses records that lack one of their key properties, as Singer targets do.
     `stage` opens the files that records name in marked properties; without it nothing is stored.
     `uploads` is how many threads write to the store: as many as suit it, if unset.
+    `spool_folder` is where files are gathered: on the disk of a local lake, if unset, and for
+    another in the system's temporary folder.
     """
 
     max_file_bytes: int = 64 * 1024 * 1024

@@ -1,6 +1,6 @@
 """Object stores: bytes under keys, with conditional writes. See `Store` for the contract."""
 
-from singerlake.store.base import Listed, Promise, Store, Stored, Upload
+from singerlake.store.base import Data, Finished, Listed, Promise, Store, Stored, Upload
 from singerlake.store.counting import Counting
 from singerlake.store.dry_run import DryRun
 from singerlake.store.local import LocalStore
@@ -14,7 +14,9 @@ from singerlake.store.wrapper import StoreWrapper
 __all__ = [
     "Answer",
     "Counting",
+    "Data",
     "DryRun",
+    "Finished",
     "Listed",
     "LocalStore",
     "MemoryStore",

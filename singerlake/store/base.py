@@ -58,6 +58,27 @@ class Listed:
     version: str
 
 
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A local file that nobody writes to any more, and the SHA-256 of its bytes, in hex.
+
+    Where it lies in the store's spool folder, the file itself may become the object: whoever had
+    it written removes its name then, and never writes to it.
+    """
+
+    path: Path
+    sha256: str
+
+
+Data = bytes | Path | Finished
+"""What an object is made of: bytes, or a local file's content."""
+
+
+def in_hand(data: Data) -> bytes | Path:
+    """For stores to which a finished file is a file like any other."""
+    return data.path if isinstance(data, Finished) else data
+
+
 class Upload(Protocol):
     """Bytes to be stored that are not to be held in memory."""
 
@@ -79,9 +100,10 @@ class Store(ABC):
     A key is one or more non-empty segments joined by `/`; a key that could lead outside
     the root (a segment `.` or `..`, a backslash, a control character) raises `BadName`. A
     write is atomic: a reader sees the whole object or none of it, and an answered write is
-    durable. Versions are opaque, and may be equal for equal bytes, so a caller whose writes
-    must be told apart writes bytes that differ. Listings skip hidden names (a segment that
-    begins with `.`), where stores keep what is their own.
+    durable. That of a lock, whose key ends in `.lock`, need not be: its holder is gone after a
+    crash, when it may be gone too, or torn, or there again. Versions are opaque, and may be equal
+    for equal bytes, so a caller whose writes must be told apart writes bytes that differ. Listings
+    skip hidden names (a segment that begins with `.`), where stores keep what is their own.
 
     Every method may raise `PermissionDenied`, `Unavailable`, and, where it writes,
     `OutcomeUnknown`. Stores can be pickled, and are safe to use from several threads.
@@ -92,6 +114,11 @@ class Store(ABC):
         """How many threads it pays to write with. More of them wait for a store that is far away;
         on a disk they only wait for each other."""
         return 8
+
+    def spool_folder(self) -> Path | None:
+        """A local folder where a large file is better gathered than in the system's temporary
+        folder: `create` of a `Finished` file there copies nothing. May write to the store."""
+        return None
 
     @property
     @abstractmethod
@@ -144,8 +171,8 @@ class Store(ABC):
         """
 
     @abstractmethod
-    def create(self, key: str, data: bytes | Path) -> str:
-        """Write an object that must not exist yet (bytes, or a local file's content).
+    def create(self, key: str, data: Data) -> str:
+        """Write an object that must not exist yet.
 
         Returns its version. Raises `AlreadyExists`, and then has changed nothing.
         """

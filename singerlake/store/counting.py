@@ -6,10 +6,9 @@ import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
-from pathlib import Path
 from typing import Any, BinaryIO
 
-from singerlake.store.base import Listed, Promise, Store, Stored, Upload
+from singerlake.store.base import Data, Listed, Promise, Store, Stored, Upload
 from singerlake.store.wrapper import StoreWrapper
 
 
@@ -60,7 +59,7 @@ class Counting(StoreWrapper):
     def open(self, key: str, size: int | None = None) -> BinaryIO:
         return self._count("open").open(key, size)
 
-    def create(self, key: str, data: bytes | Path) -> str:
+    def create(self, key: str, data: Data) -> str:
         return self._count("create").create(key, data)
 
     def create_from(self, key: str, upload: Upload) -> str:

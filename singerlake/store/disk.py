@@ -50,16 +50,23 @@ def link_on_the_way(path: Path, root: Path) -> Path | None:
     return None
 
 
-def write_new(path: Path, data: bytes | Path | BinaryIO) -> str:
+def write_new(path: Path, data: bytes | Path | BinaryIO, durable: bool = True) -> str:
     """Write a file that must be new, and flush it to the disk; returns the content's hash."""
     digest = hashlib.sha256()
     with path.open("xb") as target:
         for block in _blocks(data):
             digest.update(block)
             target.write(block)
-        target.flush()
-        os.fsync(target.fileno())
+        if durable:
+            target.flush()
+            os.fsync(target.fileno())
     return digest.hexdigest()
+
+
+def sync_file(path: Path) -> None:
+    """Flush to the disk what was written to the file, by whomever."""
+    with open_file(path) as file:
+        os.fsync(file.fileno())
 
 
 def file_hash(path: Path) -> str:
@@ -75,8 +82,11 @@ TRIES = 100
 """How often a folder is made again that another process prunes at the same moment."""
 
 
-def link_new(source: Path, path: Path) -> None:
-    """Give the file a second name, which must be new, in a folder that is made if need be."""
+def link_new(source: Path, path: Path, durable: bool = True) -> None:
+    """Give the file a second name, which must be new, in a folder that is made if need be.
+
+    The folder is durable whatever the name is: others will lie in it.
+    """
     tries = 0
     while True:
         make_folder(path.parent)
@@ -87,7 +97,7 @@ def link_new(source: Path, path: Path) -> None:
             if tries > TRIES or not source.exists():
                 raise
             continue  # the folder was pruned since: make it again
-        return sync_folder(path.parent)
+        return sync_folder(path.parent) if durable else None
 
 
 def make_folder(folder: Path) -> None:
@@ -116,6 +126,18 @@ def prune(folder: Path, root: Path) -> None:
         except OSError:
             return
         folder = folder.parent
+
+
+def remove_old(folder: Path, limit: float, kept: str) -> int:
+    """Remove the folder's files that have not changed since, but for this one; returns how many."""
+    removed = 0
+    for path in folder.glob("*"):
+        with contextlib.suppress(FileNotFoundError):  # its writer has just finished
+            found = path.lstat()
+            if path.name != kept and found.st_mtime < limit and not stat.S_ISDIR(found.st_mode):
+                path.unlink()
+                removed += 1
+    return removed
 
 
 def sync_folder(folder: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from singerlake.errors import AlreadyExists, Changed, NotFound
-from singerlake.store.base import Listed, Promise, Store, Stored, Upload
+from singerlake.store.base import Data, Listed, Promise, Store, Stored, Upload
 from singerlake.store.keys import check_key
 from singerlake.store.memory import MemoryStore
 from singerlake.store.wrapper import StoreWrapper
@@ -30,6 +30,9 @@ class DryRun(StoreWrapper):
         super().__init__(inner)
         # Below kept/ what was written, below gone/ a mark for what was deleted.
         self._own = MemoryStore(f"dry-run-{uuid.uuid4().hex}")
+
+    def spool_folder(self) -> Path | None:
+        return None
 
     def promise(self) -> Promise:
         return Promise.CONDITIONAL  # `inner` might write a probe to find out
@@ -54,7 +57,7 @@ class DryRun(StoreWrapper):
         store, place = self._place(key)
         return store.open(place, size)
 
-    def create(self, key: str, data: bytes | Path) -> str:
+    def create(self, key: str, data: Data) -> str:
         with _lock:
             if self._find(key) is not None:
                 raise AlreadyExists(f"{self.url}/{key} exists already")

@@ -25,7 +25,7 @@ from singerlake.errors import (
 )
 from singerlake.store import disk
 from singerlake.store.address import password, public_url
-from singerlake.store.base import Listed, Promise, Store, Stored
+from singerlake.store.base import Data, Listed, Promise, Store, Stored, in_hand
 from singerlake.store.generic_errors import explained
 from singerlake.store.keys import check_key, check_prefix, is_hidden
 from singerlake.store.per_process import PerProcess
@@ -81,12 +81,12 @@ class FsspecStore(Store):
             file = fs.open(path, "rb")
         return reader(_ExplainedSource(file, lambda: self._at(key)), _BLOCK)
 
-    def create(self, key: str, data: bytes | Path) -> str:
+    def create(self, key: str, data: Data) -> str:
         check_key(key)
         with self._at(key) as (fs, path):
             if _info(fs, path) is not None:
                 raise AlreadyExists(f"{self.url}/{key} exists already")
-        return self._write(key, data)
+        return self._write(key, in_hand(data))
 
     def replace(self, key: str, data: bytes, version: str) -> str:
         self._require(key, version)

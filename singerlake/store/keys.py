@@ -24,6 +24,11 @@ def check_prefix(prefix: str) -> str:
     return f"{check_key(prefix)}/" if prefix else ""
 
 
+def is_lock(key: str) -> bool:
+    """Whether the object is a lock, which need not outlive a crash of the machine."""
+    return key.endswith(".lock")
+
+
 def is_hidden(key: str) -> bool:
     """Whether listings skip the key: a segment begins with a dot."""
     return key.startswith(".") or "/." in key

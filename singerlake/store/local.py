@@ -1,18 +1,16 @@
 """A folder on a local (or mounted) disk as a store.
 
-Symbolic links below the root are not followed: what lies behind one is not in the store.
-
 A new object is written beside the lake's folders, made durable, and then linked to its name,
-which fails where the name is taken: so `create` needs no lock. Whatever changes or removes
-an object holds one lock file, because a file system cannot compare before it replaces. Whether
-locks and links hold is tried before the first write (`folder_trial`), and said aloud if not.
+which fails where the name is taken: so `create` needs no lock. A finished file that lies there
+already is linked without a copy. Whatever changes or removes an object holds one lock file,
+because a file system cannot compare before it replaces. Whether locks and links hold is tried
+before the first write (`folder_trial`), and said aloud if not.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
-import hashlib
 import os
 import time
 import uuid
@@ -23,48 +21,65 @@ from typing import Any, BinaryIO
 
 from singerlake.errors import (
     AlreadyExists,
-    BadName,
     Changed,
-    NotFound,
     PermissionDenied,
+    SingerlakeError,
     StoreError,
     Unavailable,
 )
 from singerlake.store import disk, folder_trial, turn
-from singerlake.store.base import Listed, Promise, Store, Stored, Upload, require_document
+from singerlake.store.base import Data, Finished, Promise, Upload, in_hand
 from singerlake.store.folder_trial import Kept
-from singerlake.store.keys import check_key, check_prefix
+from singerlake.store.keys import is_lock
 from singerlake.store.local_errors import explained
+from singerlake.store.local_reader import OWN_FOLDER, LocalReader
 from singerlake.store.probe import warn_weak
 
-_OWN_FOLDER = ".singerlake-tmp"
 _LOCK_FILE = "lock"
 _LOCK_SECONDS = 60.0  # held for one compare and one rename: longer means a stuck process
 
 _NO_LOCKS = "the locks of its file system do not hold between processes"
 
 # EPERM is what Linux answers on file systems without hard links (FAT, some network mounts).
-_NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+_NO_LINK = {
+    errno.EPERM,
+    errno.ENOTSUP,
+    errno.EOPNOTSUPP,
+    errno.ENOSYS,
+    errno.EMLINK,
+    errno.EXDEV,
+}
 
 
-class LocalStore(Store):
+class LocalStore(LocalReader):
     """Keys are paths under `root`, which the first write makes.
 
     Versions are SHA-256 hashes; those of a listing, which reads no file, are size and time.
     """
 
     def __init__(self, root: Path) -> None:
-        self._root = root.resolve()
-        self._own = self._root / _OWN_FOLDER
+        super().__init__(root)
+        self._own = self._root / OWN_FOLDER
         self._found: Kept | None = None
 
     @property
-    def url(self) -> str:
-        return str(self._root)
+    def own_folder(self) -> Path:
+        """What lies there is not in the lake."""
+        return self._own
 
     @property
     def writes_at_once(self) -> int:
         return 2
+
+    def spool_folder(self) -> Path | None:
+        """Its own folder, where files can be linked, and where a lock tells whose process lives."""
+        if os.name == "nt" or self._link(self._own):
+            return None
+        with contextlib.suppress(SingerlakeError, OSError):  # what cannot be written tells why
+            kept = self._kept()
+            disk.make_folder(self._own)  # somebody may have tidied up since
+            return self._own if kept.links and kept.locks else None
+        return None
 
     def promise(self) -> Promise:
         """Best effort where locks do not hold. Tried once for each folder and host."""
@@ -98,72 +113,49 @@ class LocalStore(Store):
                 warn_weak(self.url, _NO_LOCKS)
         return self._found
 
-    def read(self, key: str) -> Stored:
-        path = self._path_to_read(key)
-        with explained(path), disk.open_file(path) as file:
-            require_document(os.fstat(file.fileno()).st_size, str(path))
-            data = file.read()
-        return Stored(data, hashlib.sha256(data).hexdigest())
-
-    def read_if_changed(self, key: str, validator: str) -> tuple[Stored, str] | None:
-        path = self._path_to_read(key)
-        with explained(path):
-            # Most did not change, and to look costs a part of what it costs to open.
-            if validator and disk.validator(path.lstat(), time.time()) == validator:
-                return None
-            with disk.open_file(path) as file:
-                status = os.fstat(file.fileno())
-                require_document(status.st_size, str(path))
-                data = file.read()
-        stored = Stored(data, hashlib.sha256(data).hexdigest())
-        return stored, disk.validator(status, time.time())
-
-    def version(self, key: str) -> str:
-        path = self._path_to_read(key)
-        with explained(path):
-            return disk.file_hash(path)
-
-    def size(self, key: str) -> int:
-        path = self._path_to_read(key)
-        with explained(path), disk.open_file(path) as file:
-            return os.fstat(file.fileno()).st_size
-
-    def open(self, key: str, size: int | None = None) -> BinaryIO:
-        path = self._path_to_read(key)
-        with explained(path):
-            return disk.open_file(path)
-
-    def create(self, key: str, data: bytes | Path) -> str:
-        return self._create(key, data)
+    def create(self, key: str, data: Data) -> str:
+        if isinstance(data, Finished) and self._own in data.path.parents:
+            path = self._path_to_write(key)
+            with explained(path):
+                disk.sync_file(data.path)
+                if self._linked(data.path, path):
+                    return data.sha256
+        return self._create(key, in_hand(data))
 
     def create_from(self, key: str, upload: Upload) -> str:
         with upload.open() as source:
             return self._create(key, source)
 
     def _create(self, key: str, data: bytes | Path | BinaryIO) -> str:
-        path = self._path_to_write(key)
-        with explained(path), self._temporary(data) as (temporary, version):
-            if not self._kept().links:
-                self._move_new(temporary, path)
-                return version
-            try:
-                disk.link_new(temporary, path)
-            except FileExistsError:
-                raise AlreadyExists(f"{path} exists already") from None
-            except OSError as error:
-                if error.errno not in _NO_HARD_LINKS:
-                    raise
-                self._move_new(temporary, path)
+        path, durable = self._path_to_write(key), not is_lock(key)
+        with explained(path), self._temporary(data, durable) as (temporary, version):
+            if not self._linked(temporary, path, durable):
+                self._move_new(temporary, path, durable)
         return version
 
+    def _linked(self, source: Path, path: Path, durable: bool = True) -> bool:
+        """Whether the file has its name now; not where the file system cannot link it."""
+        if not self._kept().links:
+            return False
+        try:
+            disk.link_new(source, path, durable)
+        except FileExistsError:
+            raise AlreadyExists(f"{path} exists already") from None
+        except OSError as error:
+            if error.errno not in _NO_LINK:
+                raise
+            return False
+        return True
+
     def replace(self, key: str, data: bytes, version: str) -> str:
-        path = self._path_to_write(key)
+        path, durable = self._path_to_write(key), not is_lock(key)
         with explained(path):
             _require(path, version)  # early, so that a refusal costs no write
-            with self._temporary(data) as (temporary, new_version), self._locked():
+            with self._temporary(data, durable) as (temporary, new_version), self._locked():
                 _require(path, version)
                 temporary.replace(path)
-                disk.sync_folder(path.parent)
+                if durable:
+                    disk.sync_folder(path.parent)
         return new_version
 
     def delete(self, key: str) -> None:
@@ -171,7 +163,7 @@ class LocalStore(Store):
         with explained(path):
             if path.is_file():  # else nothing is to do, and a lock would make the root
                 with self._locked():
-                    self._remove(path)
+                    self._remove(path, durable=not is_lock(key))
 
     def delete_if(self, key: str, version: str) -> None:
         path = self._path_to_write(key)
@@ -179,55 +171,14 @@ class LocalStore(Store):
             _require(path, version)
             with self._locked():
                 _require(path, version)
-                self._remove(path)
-
-    def folders(self, prefix: str) -> list[str]:
-        folder = self._root / check_prefix(prefix)
-        if self._link(folder):
-            return []
-        with explained(folder):
-            return sorted(entry.name for entry in disk.entries(folder) if entry.is_dir())
-
-    def list(self, prefix: str) -> Iterator[Listed]:
-        start = check_prefix(prefix)
-        if not self._link(self._root / start):
-            with explained(self._root / start):
-                yield from disk.walk(self._root / start, start)
-
-    def list_folder(self, folder: str, after: str) -> Iterator[Listed]:
-        start = check_prefix(folder)
-        if not self._link(self._root / start):
-            with explained(self._root / start):
-                yield from disk.files_after(self._root / start, start, after)
+                self._remove(path, durable=not is_lock(key))
 
     def sweep(self, older_than: timedelta, folder: str) -> int:
-        limit = time.time() - older_than.total_seconds()
-        removed = 0
         if self._link(self._own):
             return 0
-        with explained(self._own):
-            for path in self._own.glob("*"):
-                with contextlib.suppress(FileNotFoundError):  # its writer has just finished
-                    if path.name != _LOCK_FILE and path.stat().st_mtime < limit:
-                        path.unlink()
-                        removed += 1
-        return removed
-
-    def _path(self, key: str) -> Path:
-        first = check_key(key).split("/")[0]
-        if first == _OWN_FOLDER or (os.name == "nt" and ":" in key):
-            raise BadName(f"{key!r} cannot be a key on a local disk")
-        return self._root / key
-
-    def _link(self, path: Path) -> Path | None:
-        with explained(path):
-            return disk.link_on_the_way(path, self._root)
-
-    def _path_to_read(self, key: str) -> Path:
-        path = self._path(key)
-        if link := self._link(path):
-            raise NotFound(f"there is no {path}: {link} is a symbolic link, which is not followed")
-        return path
+        limit = time.time() - older_than.total_seconds()
+        with explained(self._own):  # folders are of writers, and have locks that tell who lives
+            return disk.remove_old(self._own, limit, _LOCK_FILE)
 
     def _path_to_write(self, key: str) -> Path:
         path = self._path(key)
@@ -245,12 +196,14 @@ class LocalStore(Store):
         return path
 
     @contextlib.contextmanager
-    def _temporary(self, data: bytes | Path | BinaryIO) -> Iterator[tuple[Path, str]]:
-        """A durable copy of the data on the root's file system, and its version."""
+    def _temporary(
+        self, data: bytes | Path | BinaryIO, durable: bool
+    ) -> Iterator[tuple[Path, str]]:
+        """A copy of the data on the root's file system, and its version."""
         disk.make_folder(self._own)
         path = self._own / uuid.uuid4().hex
         try:
-            yield path, disk.write_new(path, data)
+            yield path, disk.write_new(path, data, durable)
         finally:
             path.unlink(missing_ok=True)
 
@@ -270,19 +223,21 @@ class LocalStore(Store):
                 ) from None
             yield
 
-    def _move_new(self, temporary: Path, path: Path) -> None:
+    def _move_new(self, temporary: Path, path: Path, durable: bool) -> None:
         """What `create` does where the file system has no hard links."""
         with self._locked():
             disk.make_folder(path.parent)
             if os.path.lexists(path):
                 raise AlreadyExists(f"{path} exists already")
             temporary.replace(path)
-            disk.sync_folder(path.parent)
+            if durable:
+                disk.sync_folder(path.parent)
 
-    def _remove(self, path: Path) -> None:
+    def _remove(self, path: Path, durable: bool) -> None:
         """Remove the file, and the folders that this leaves empty; the lock is held."""
         path.unlink(missing_ok=True)
-        disk.sync_folder(path.parent)
+        if durable:
+            disk.sync_folder(path.parent)
         disk.prune(path.parent, self._root)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from singerlake.errors import AlreadyExists, Changed, NotFound
-from singerlake.store.base import Listed, Promise, Store, Stored, Upload
+from singerlake.store.base import Data, Listed, Promise, Store, Stored, Upload, in_hand
 from singerlake.store.keys import check_key, check_prefix, is_hidden
 
 _lock = threading.Lock()
@@ -45,9 +45,10 @@ class MemoryStore(Store):
     def open(self, key: str, size: int | None = None) -> BinaryIO:
         return io.BytesIO(self.read(key).data)
 
-    def create(self, key: str, data: bytes | Path) -> str:
+    def create(self, key: str, data: Data) -> str:
         check_key(key)
-        content = data.read_bytes() if isinstance(data, Path) else data
+        held = in_hand(data)
+        content = held.read_bytes() if isinstance(held, Path) else held
         with _lock:
             if key in self._objects:
                 raise AlreadyExists(f"{key} exists already in {self.url}")

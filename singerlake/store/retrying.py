@@ -28,7 +28,7 @@ from singerlake.errors import (
     StoreError,
     Unavailable,
 )
-from singerlake.store.base import Listed, Promise, Store, Stored, Upload
+from singerlake.store.base import Data, Finished, Listed, Promise, Store, Stored, Upload
 from singerlake.store.stream import FileSource, reader
 from singerlake.store.wrapper import StoreWrapper
 
@@ -109,7 +109,7 @@ class Retrying(StoreWrapper):
         file = self._retry(what, opened)
         return reader(_ReopeningSource(file, opened, lambda act: self._retry(what, act)), _BLOCK)
 
-    def create(self, key: str, data: bytes | Path) -> str:
+    def create(self, key: str, data: Data) -> str:
         return self._write(
             f"create {key}",
             lambda: self.inner.create(key, data),
@@ -229,7 +229,7 @@ class Retrying(StoreWrapper):
         more = self._policy.attempts_after_an_answer if self._has_answered else None
         return more or self._policy.attempts
 
-    def _version_if_equal(self, key: str, data: bytes | Path | Upload) -> str | None:
+    def _version_if_equal(self, key: str, data: Data | Upload) -> str | None:
         """The stored object's version where its bytes are ours, else None."""
         with contextlib.suppress(NotFound):
             version = self.inner.version(key)
@@ -273,7 +273,9 @@ class _ReopeningSource(FileSource):
         return data
 
 
-def _reader(data: bytes | Path | Upload) -> BinaryIO:
+def _reader(data: Data | Upload) -> BinaryIO:
+    if isinstance(data, Finished):
+        data = data.path
     if isinstance(data, bytes):
         return io.BytesIO(data)
     return data.open("rb") if isinstance(data, Path) else data.open()

@@ -8,11 +8,10 @@ import logging
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
 from typing import Any, BinaryIO
 
 from singerlake.errors import AlreadyExists, BadLocation, BadName, Changed, NotFound, Unsupported
-from singerlake.store.base import Listed, Promise, Store, Stored, Upload
+from singerlake.store.base import Data, Listed, Promise, Store, Stored, Upload, in_hand
 from singerlake.store.keys import check_key, check_prefix, is_hidden
 from singerlake.store.probe import PROBE_PREFIX, Support, probe, warn_weak
 from singerlake.store.s3_errors import NotModified, OutOfRange, UploadGone
@@ -88,11 +87,12 @@ class S3Store(Store):
     def open(self, key: str, size: int | None = None) -> BinaryIO:
         return reader(_ObjectSource(self._requests, check_key(key), size))
 
-    def create(self, key: str, data: bytes | Path) -> str:
-        if isinstance(data, bytes):
-            return self._create(key, io.BytesIO(data), len(data))
-        with data.open("rb") as file:
-            return self._create(key, file, data.stat().st_size)
+    def create(self, key: str, data: Data) -> str:
+        held = in_hand(data)
+        if isinstance(held, bytes):
+            return self._create(key, io.BytesIO(held), len(held))
+        with held.open("rb") as file:
+            return self._create(key, file, held.stat().st_size)
 
     def create_from(self, key: str, upload: Upload) -> str:
         with upload.open() as source:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 from singerlake.errors import OutcomeUnknown, Unavailable
-from singerlake.store.base import Listed, Promise, Store, Stored, Upload
+from singerlake.store.base import Data, Listed, Promise, Store, Stored, Upload, in_hand
 from singerlake.store.stream import FileSource, reader
 from singerlake.store.wrapper import StoreWrapper
 
@@ -59,8 +59,9 @@ class TimeLimited(StoreWrapper):
         file = self._read(what, lambda: self.inner.open(key, size))
         return reader(_LimitedSource(file, lambda action: self._read(what, action)), 1 << 20)
 
-    def create(self, key: str, data: bytes | Path) -> str:
-        size = data.stat().st_size if isinstance(data, Path) else len(data)
+    def create(self, key: str, data: Data) -> str:
+        held = in_hand(data)
+        size = held.stat().st_size if isinstance(held, Path) else len(held)
         return self._write(f"creating {key}", lambda: self.inner.create(key, data), size)
 
     def create_from(self, key: str, upload: Upload) -> str:

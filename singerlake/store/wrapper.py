@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import BinaryIO
 
-from singerlake.store.base import Listed, Promise, Store, Stored, Upload
+from singerlake.store.base import Data, Listed, Promise, Store, Stored, Upload
 
 
 class StoreWrapper(Store):
@@ -23,6 +23,9 @@ class StoreWrapper(Store):
     @property
     def writes_at_once(self) -> int:
         return self.inner.writes_at_once
+
+    def spool_folder(self) -> Path | None:
+        return self.inner.spool_folder()
 
     def promise(self) -> Promise:
         return self.inner.promise()
@@ -45,7 +48,7 @@ class StoreWrapper(Store):
     def open(self, key: str, size: int | None = None) -> BinaryIO:
         return self.inner.open(key, size)
 
-    def create(self, key: str, data: bytes | Path) -> str:
+    def create(self, key: str, data: Data) -> str:
         return self.inner.create(key, data)
 
     def create_from(self, key: str, upload: Upload) -> str:

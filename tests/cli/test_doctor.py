@@ -106,8 +106,13 @@ def test_no_home_is_told_to_hold_nothing(root: Path, monkeypatch: pytest.MonkeyP
         assert list(credentials("s3://bucket", {}, {}, home)) == []
 
 
-def test_folders_that_a_killed_process_left_are_reported(root: Path, scratch: Path) -> None:
-    left = temporary_folder(scratch)
+@pytest.mark.parametrize("where", ["the system's folder", "the lake's"])
+def test_folders_that_a_killed_process_left_are_reported(
+    root: Path, scratch: Path, where: str
+) -> None:
+    own = LocalStore(root).own_folder
+    own.mkdir(parents=True, exist_ok=True)
+    left = temporary_folder(scratch if where == "the system's folder" else own)
     Path(left.name, "1").write_bytes(b"x" * 2000)
     assert told("doctor", root, "--read-only")["answers"][0]["status"] == "ok"
     assert left._lock is not None

@@ -1,8 +1,9 @@
 """`python -m tests.faults.lake_work FOLDER [VARIANT]`: a life of a lake in a local folder.
 
 Real target runs, with many small commits and sealed segments, and between them vacuums and purges
-by the command. The target's own STATE lines are the promises: `{"next": 7}` when all records below
-7 are safe. Variants are broken on purpose: a suite has to see them.
+by the command. Some runs gather their files on the disk, as they would larger ones. The target's
+own STATE lines are the promises: `{"next": 7}` when all records below 7 are safe. Variants are
+broken on purpose: a suite has to see them.
 """
 
 from __future__ import annotations
@@ -22,7 +23,16 @@ from unittest import mock
 from singerlake.cli.main import main as singerlake
 from singerlake.format import manifest as manifests
 from singerlake.format.keys import StreamKeys
-from singerlake.lake import CheckReport, LockTimes, Writer, WriterOptions, check, open_on, rebuild
+from singerlake.lake import (
+    CheckReport,
+    LockTimes,
+    Writer,
+    WriterOptions,
+    check,
+    open_on,
+    rebuild,
+    spool,
+)
 from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
 from singerlake.store import LocalStore, Store, disk
 from target_singerlake import command, landing
@@ -38,6 +48,9 @@ WORK = {
     "vacuum": ("vacuum", "--apply", "--here"),
     "purge": ("vacuum", "--purge", "--grace", "0", "--apply"),
 }
+IN_MEMORY = (0, spool.IN_MEMORY)
+"""Bytes of a file that are not gathered on the disk, in turns."""
+
 FAN_OUT = 2
 FRESH = 1000
 NOW = timedelta(0)
@@ -54,9 +67,10 @@ def main(folder: Path, variant: str) -> None:
     manifests.FAN_OUT = FAN_OUT
     begin = 0
     with tempfile.TemporaryDirectory() as aside:
-        for step in LIFE:
+        for number, step in enumerate(LIFE):
             if isinstance(step, int):
-                _run(folder, Path(aside), range(begin, begin + step))
+                with mock.patch.object(spool, "IN_MEMORY", IN_MEMORY[number % 2]):
+                    _run(folder, Path(aside), range(begin, begin + step))
                 begin += step
             else:
                 command_, *rest = WORK[step]
@@ -159,6 +173,22 @@ def _unsynced() -> None:
     os.fsync = folders_only
 
 
+def _unsynced_spool() -> None:
+    """What was gathered on the disk is linked as it is."""
+    disk.sync_file = lambda path: None
+
+
+def _nameless_spool() -> None:
+    """The name that it gets is not synced."""
+    linked = LocalStore._linked
+
+    def spooled(self: LocalStore, source: Path, path: Path, durable: bool = True) -> bool:
+        from_spool = source.parent != self.own_folder
+        return linked(self, source, path, durable and not from_spool)
+
+    LocalStore._linked = spooled  # type: ignore[method-assign]
+
+
 def _nameless() -> None:
     """New names are not synced."""
     disk.sync_folder = lambda folder: None
@@ -184,7 +214,7 @@ def _early() -> None:
 def _linkless() -> None:
     """Not broken: a file system without hard links, where a file is renamed to its name."""
 
-    def refused(source: Path, path: Path) -> None:
+    def refused(source: Path, path: Path, durable: bool = True) -> None:
         raise PermissionError(errno.EPERM, "no hard links here")
 
     disk.link_new = refused
@@ -193,6 +223,8 @@ def _linkless() -> None:
 VARIANTS: dict[str, Callable[[], None]] = {
     "": lambda: None,
     "unsynced": _unsynced,
+    "unsynced-spool": _unsynced_spool,
+    "nameless-spool": _nameless_spool,
     "nameless": _nameless,
     "rootless": _rootless,
     "early": _early,

@@ -309,17 +309,40 @@ LARGE_FILES = {"max_file_records": 10**6, "commit_interval_seconds": 60}
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_a_full_disk_for_temporary_files_ends_the_run_with_one_line(
-    mounts: Mounts, tmp_path: Path
+    mounts: Mounts, tmp_path: Path, seaweedfs: S3Server
 ) -> None:
     """Where the lake has room, and the disk that files are gathered on has none."""
     line = Line(SUITE, "a full disk for temporary files", f"{THIS} -k temporary")
-    disk, place, tap = tmp_path / "disk", lake_folder(tmp_path), Tap(ahead=10**6, size=5000)
+    disk, place, tap = tmp_path / "disk", Place.of(seaweedfs), Tap(ahead=10**6, size=5000)
     disk.mkdir()
     mounts.run("mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk))
     cramped = partial(mounts.start, env={"TMPDIR": str(disk)})
     with running(cramped, place, tap, **LARGE_FILES) as run:
-        assert "temporary files cannot be written" in require_refused(run)
+        assert "let TMPDIR name a disk that has it" in require_refused(run)
     finish(started, place, tap)
+    line.replays = require_kept(place, tap)
+    line.runs, line.faults = 2, 1
+    line.keep()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_lakes_disk_that_is_full_as_files_are_gathered_ends_the_run_with_one_line(
+    mounts: Mounts, tmp_path: Path
+) -> None:
+    line = Line(SUITE, "a full disk as files are gathered", f"{THIS} -k gathered")
+    disk, tap = tmp_path / "disk", Tap(ahead=10**6, size=5000)
+    disk.mkdir()
+    mounts.run("mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(disk))
+    place = lake_folder(disk)
+    with running(mounts.start, place, tap, **LARGE_FILES) as run:
+        error = require_refused(run)
+    assert "temporary files cannot be written" in error
+    assert "TMPDIR" not in error, "it names no other disk for these"
+    assert tap.position == 0
+    mounts.run("mount", "-o", "remount,size=64m", str(disk))
+    finish(mounts.start, place, tap)
+    place = lake_folder(shutil.copytree(mounts.seen(disk), tmp_path / "copy"))
     line.replays = require_kept(place, tap)
     line.runs, line.faults = 2, 1
     line.keep()

@@ -164,6 +164,9 @@ def test_nothing_acknowledged_is_lost_by_a_power_cut(subject: Subject, tmp_path:
     names = [step for step in trace.steps if isinstance(step, Name)]
     assert any(not name.target for name in names) or not subject.deletes
     assert any("/_segments/" in name.target for name in names) or subject.program is not lake_work
+    if subject is LAKE:
+        assert _links_its_spool(names)
+        assert _tears_a_lock(subject, trace)
     images, problems = examined(
         subject, trace, tmp_path / "image", scaled(subject.share, subject.whole), scaled(1, 3)
     )
@@ -174,6 +177,22 @@ def test_nothing_acknowledged_is_lost_by_a_power_cut(subject: Subject, tmp_path:
     assert problems == []
 
 
+def _links_its_spool(names: Sequence[Name]) -> bool:
+    """Some files of the lake lay in a spool folder before."""
+    spooled = {name.file for name in names if "/files/" in name.target}
+    return any(name.file in spooled and name.target.startswith("raw/") for name in names)
+
+
+def _tears_a_lock(subject: Subject, trace: Trace) -> bool:
+    """Locks are not synced, so some images hold one that is not whole."""
+    return any(
+        name.endswith("singerlake.lock") and not data.endswith(b"}")
+        for moment in moments(trace, subject.share)
+        for _, content in subject.contents(trace, moment, 1)
+        for name, data in content.items()
+    )
+
+
 LAKE_VARIANTS = ("nameless", "rootless", "early")
 BROKEN = [
     pytest.param(BUFFER, "unsynced", id="buffer-unsynced"),
@@ -181,6 +200,8 @@ BROKEN = [
     pytest.param(ENGINE, "unsynced", id="engine-unsynced"),
     pytest.param(ENGINE, "normal", id="engine-normal"),  # as documented: the last events may go
     pytest.param(LAKE, "unsynced", id="lake-unsynced"),
+    pytest.param(LAKE, "unsynced-spool", id="lake-unsynced-spool"),
+    pytest.param(LAKE, "nameless-spool", id="lake-nameless-spool"),
     *(pytest.param(LAKE, name, id=f"lake-{name}") for name in LAKE_VARIANTS if WHOLE),
 ]
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
@@ -25,7 +27,8 @@ from singerlake.errors import (
     StoreError,
     Unavailable,
 )
-from singerlake.store import LocalStore, Store, disk, local
+from singerlake.store import Finished, LocalStore, Store, Stored, disk, folder_trial, local
+from singerlake.store.folder_trial import Kept
 from tests.nobody import run_as_nobody
 from tests.store.conformance import StoreContract
 
@@ -127,6 +130,103 @@ def test_sweeps_old_temporary_files(store: Store, root: Path) -> None:
     assert store.sweep(timedelta(hours=1), "") == 1
     assert not old.exists()
     assert new.exists()
+
+
+def test_sweeping_leaves_folders_alone(store: Store, root: Path) -> None:
+    """They are of writers, which may live for days."""
+    store.create("a", b"1")
+    spool = root / ".singerlake-tmp" / "singerlake-x"
+    (spool / "files").mkdir(parents=True)
+    made_older(spool, 7200)
+    assert store.sweep(timedelta(hours=1), "") == 0
+    assert (spool / "files").is_dir()
+
+
+def spooled(store: LocalStore, data: bytes = b"finished") -> Finished:
+    folder = store.spool_folder()
+    assert folder is not None
+    path = folder / "singerlake-x" / "1"
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(data)
+    return Finished(path, hashlib.sha256(data).hexdigest())
+
+
+def test_a_finished_file_in_the_spool_folder_becomes_the_object(
+    store: LocalStore, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[str] = []
+
+    def noted(name: str, real: Callable[..., None]) -> Callable[..., None]:
+        return lambda *rest: steps.append(name) or real(*rest)
+
+    for name in ("sync_file", "link_new", "sync_folder"):
+        monkeypatch.setattr(disk, name, noted(name, getattr(disk, name)))
+    finished = spooled(store)
+    (root / "a").mkdir()
+    steps.clear()
+    version = store.create("a/b", finished)
+    assert steps == ["sync_file", "link_new", "sync_folder"]
+    assert (root / "a" / "b").samefile(finished.path)
+    finished.path.unlink()
+    assert store.read("a/b") == Stored(b"finished", version)
+    assert store.replace("a/b", b"2", version)
+
+
+def test_a_finished_file_takes_no_name_that_is_taken(store: LocalStore) -> None:
+    store.create("a", b"1")
+    finished = spooled(store)
+    with pytest.raises(AlreadyExists):
+        store.create("a", finished)
+    assert store.read("a").data == b"1"
+    assert finished.path.read_bytes() == b"finished"
+
+
+@pytest.mark.parametrize("number", [errno.EPERM, errno.EXDEV])
+def test_a_finished_file_that_cannot_be_linked_is_copied(
+    store: LocalStore, root: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    finished = spooled(store)
+    monkeypatch.setattr(os, "link", failing(number))
+    version = store.create("a", finished)
+    assert store.read("a") == Stored(b"finished", version)
+    assert not (root / "a").samefile(finished.path)
+
+
+def test_a_finished_file_elsewhere_is_copied(store: LocalStore, root: Path, tmp_path: Path) -> None:
+    path = tmp_path / "finished"
+    path.write_bytes(b"finished")
+    store.create("a", Finished(path, hashlib.sha256(b"finished").hexdigest()))
+    assert (root / "a").read_bytes() == b"finished"
+    assert not (root / "a").samefile(path)
+
+
+@pytest.mark.parametrize("kept", [Kept(locks=False, links=True), Kept(locks=True, links=False)])
+def test_a_folder_whose_locks_or_links_do_not_hold_gathers_no_files(
+    store: LocalStore, monkeypatch: pytest.MonkeyPatch, kept: Kept
+) -> None:
+    """Without locks nobody could tell what a killed process left there."""
+    monkeypatch.setattr(folder_trial, "find", lambda folder: kept)
+    assert store.spool_folder() is None
+
+
+def test_a_folder_that_cannot_be_written_gathers_no_files(
+    store: LocalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Path, "mkdir", failing(errno.EROFS))
+    assert store.spool_folder() is None
+
+
+def test_a_lock_is_not_flushed_and_the_folder_that_it_makes_is(
+    store: LocalStore, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.create("a", b"1")
+    files, folders = list[int](), list[Path]()
+    monkeypatch.setattr(os, "fsync", files.append)
+    monkeypatch.setattr(disk, "sync_folder", folders.append)
+    version = store.create("b/x.lock", b"1")
+    version = store.replace("b/x.lock", b"2", version)
+    store.delete_if("b/x.lock", version)
+    assert (files, folders) == ([], [root])
 
 
 def test_lists_folders_deeper_than_the_stack_of_python(store: Store, root: Path) -> None:

@@ -339,11 +339,12 @@ def test_a_folder_that_may_not_be_written_is_told(tmp_path: Path) -> None:
 
 
 def test_a_machine_without_a_temporary_folder_is_told(tmp_path: Path) -> None:
-    """As in a container whose every file system is read-only."""
+    """As in a container whose every file system is read-only. A local lake has a place itself."""
     command = patched(
         "import tempfile\ntempfile._candidate_tempdir_list = lambda: ['/proc/nowhere']"
     )
-    assert "TMPDIR" in run(LINES, tmp_path / "lake", command=command).refused()
+    assert "TMPDIR" in run(LINES, "memory://lake", command=command).refused()
+    assert run(LINES, tmp_path / "lake", command=command).code == 0
 
 
 def test_wrong_types_are_told(tmp_path: Path) -> None:

@@ -190,22 +190,20 @@ def test_a_tap_that_dies_leaves_what_came_committed(tmp_path: Path) -> None:
 
 
 def test_the_next_run_removes_what_a_killed_run_left(tmp_path: Path) -> None:
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    env = {"TMPDIR": str(scratch)}
     root = tmp_path / "lake"
+    scratch = root / ".singerlake-tmp"
     noise = [os.urandom(60_000).hex() for _ in range(20)]
-    with started(root, env=env) as killed, started(root, env=env) as living:
+    with started(root) as killed, started(root) as living:
         for running in (killed, living):
             running.send(schema("s"), *(record("s", 1, noise=each) for each in noise))
         _until(lambda: len([*scratch.glob("singerlake-*/files/*")]) == 2)
         killed.process.kill()
         killed.process.wait()
-        outcome = run([schema("s"), record("s", 2)], root, env=env)
+        outcome = run([schema("s"), record("s", 2)], root)
         assert "which a killed process left" in outcome.log
         assert len([*scratch.glob("singerlake-*")]) == 1
         assert living.end().code == 0
-    assert [*scratch.iterdir()] == []
+    assert [*scratch.glob("singerlake-*")] == []
 
 
 def _until(condition: Callable[[], bool]) -> None:
