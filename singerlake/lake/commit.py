@@ -7,6 +7,7 @@ after every conflict we look whether our files are in the log already.
 
 from __future__ import annotations
 
+import contextlib
 import time
 import uuid
 from collections.abc import Callable, Container, Sequence
@@ -50,16 +51,17 @@ def new_manifest(keys: StreamKeys, commit: Commit) -> Manifest:
     )
 
 
-def open_log(store: Store, keys: StreamKeys, writer_id: str) -> Head:
-    """The stream's head, made where the stream is new.
+def open_log(store: Store, keys: StreamKeys, writer_id: str, is_new: bool = False) -> Head:
+    """The stream's head, made where the stream is new, which is not looked for where `is_new` says
+    so.
 
     The manifest comes before the first file, so files without a manifest mean that it
     was lost, and a new one would hide them: raises `MissingManifest`.
     """
-    try:
-        return log.read_head(store, keys)
-    except NotFound:
-        files_there = has_files(store, keys)
+    if not is_new:
+        with contextlib.suppress(NotFound):
+            return log.read_head(store, keys)
+    files_there = has_files(store, keys)
     try:
         if files_there:
             # Another writer may have made it since we looked.

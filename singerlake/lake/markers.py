@@ -38,10 +38,14 @@ TRIES = 3
 
 @dataclass
 class Known:
-    """What a writer knows of its tap's documents since it registered its streams there."""
+    """What a writer knows of its tap's documents since it registered its streams there.
+
+    `new` are the streams that were in no catalogue before.
+    """
 
     catalogue: Catalogue | None = None
     has_landed: bool = False
+    new: frozenset[str] = frozenset()
 
     def marker(self, stream: str) -> Marker | None:
         return None if self.catalogue is None else marker.of(self.catalogue.entries.get(stream))

@@ -114,6 +114,23 @@ def register_streams(store: Store, tap_id: str, entries: Mapping[str, Entry]) ->
     return change_catalogue(store, tap_id, lambda known: marker.keeping(known, entries))
 
 
+def put_streams(
+    store: Store, tap_id: str, entries: Mapping[str, Entry], listed: Catalogue | None
+) -> Catalogue:
+    """As `register_streams`, once, in the catalogue that was `listed`: for who has just read it.
+
+    Raises `AlreadyExists` and `Changed` where it is another by now, and `OutcomeUnknown`.
+    """
+    from singerlake.format import marker
+
+    key = key_names.catalogue(tap_id)
+    changed = marker.keeping({} if listed is None else listed.entries, entries)
+    data = catalogue.encode(tap_id, changed.values())
+    if listed is None:
+        return Catalogue(changed, store.create(key, data))
+    return Catalogue(changed, store.replace(key, data, listed.version))
+
+
 def change_catalogue(
     store: Store, tap_id: str, change: Callable[[dict[str, Entry]], dict[str, Entry]]
 ) -> Catalogue:

@@ -386,7 +386,8 @@ class Writer:
                 before.result()
             require = attaching.uploaded(lane.watch, attached)
             if lane.head is None:
-                lane.head = commit.open_log(self._store, lane.keys, self.writer_id)
+                is_new = lane.keys.stream in self._known.new
+                lane.head = commit.open_log(self._store, lane.keys, self.writer_id, is_new)
                 opened, known = lane.head.manifest, self._known.marker(lane.keys.stream)
                 end = Marker(opened.log_id, opened.last_sequence)
                 markers.require_writable(self._store, lane.keys, end, known)

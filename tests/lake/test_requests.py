@@ -63,19 +63,20 @@ def counted(size: int) -> Counted:
     return Counted(store, made)
 
 
-def schema_line() -> bytes:
+def schema_line(stream: str = STREAM) -> bytes:
     message = {
         "type": "SCHEMA",
-        "stream": STREAM,
+        "stream": stream,
         "schema": SCHEMA.schema,
         "key_properties": SCHEMA.key_properties,
     }
     return json.dumps(message).encode()
 
 
-def commit(writer: Writer) -> tuple[File, ...]:
-    writer.write(schema_line())
-    writer.write(b'{"type":"RECORD","stream":"orders","record":{"id":1,"name":"a"}}')
+def commit(writer: Writer, stream: str = STREAM) -> tuple[File, ...]:
+    writer.write(schema_line(stream))
+    record = {"type": "RECORD", "stream": stream, "record": {"id": 1, "name": "a"}}
+    writer.write(json.dumps(record).encode())
     return writer.commit()
 
 
@@ -98,6 +99,36 @@ def test_the_first_commit_of_a_writer_reads_three_documents_more(size: int) -> N
     with lake.writer() as writer:
         commit(writer)
     assert lake.requests() == COMMIT | {"read": 1 + 3}
+
+
+@pytest.mark.parametrize("others", [0, 3])
+def test_the_first_commit_of_a_new_stream_lists_its_folder_and_asks_for_no_manifest(
+    others: int,
+) -> None:
+    store = Counting(MemoryStore(uuid.uuid4().hex))
+    with open_on(store, create=True).writer(TAP) as writer:
+        for number in range(others):
+            commit(writer, f"other-{number}")
+        store.reset()
+        commit(writer)
+        counts = {kind: count for kind, count in store.counts.items() if kind != "promise"}
+    # Of the tap's first stream: the lake document, and that there is no catalogue or folder yet;
+    # the tap in that document, the catalogue, the empty manifest.
+    first = {"read": 1 + 2, "create": 2 + 2, "replace": 1 + 1, "list": 1, "folders": 1}
+    # Of a later one, as of a first one: the lock, the file, both manifests, the entry.
+    later = {"read": 1, "create": 2 + 1, "replace": 1 + 1, "list": 1}
+    assert counts == COMMIT | (later if others else first)
+
+
+def test_the_first_commit_of_a_stream_that_is_known_reads_its_manifest_alone() -> None:
+    """The catalogue was read for the stream before."""
+    store = Counting(MemoryStore(uuid.uuid4().hex))
+    for _ in range(2):
+        with open_on(store, create=True).writer(TAP) as writer:
+            commit(writer, "other")
+            store.reset()
+            commit(writer)
+    assert {**store.counts, "promise": 0} == COMMIT | {"read": 1 + 1, "promise": 0}
 
 
 @pytest.mark.parametrize("size", [2 * FAN_OUT, 10_000])
