@@ -24,6 +24,7 @@ from tests.target.driving import (
     listen,
     records,
     stored,
+    text,
 )
 
 TestRawPath = get_target_test_class(
@@ -118,8 +119,10 @@ def test_the_raw_path_keeps_a_fixture_byte_for_byte(fixture: str, root: str) -> 
 def test_the_fixtures_that_are_wrong_are_refused(
     fixture: str, path: dict[str, Any], root: str
 ) -> None:
+    """With the errors of the SDK, which only its own class raises."""
+    target = TargetSingerlake(config={"lake_root": root, "tap_id": TAP_ID, **path})
     with pytest.raises(REFUSED[fixture], match=r"^line \d+ of the input, stream .*: "):
-        land(lines_of(fixture), root, **path)
+        listen(target, io.BytesIO(text(lines_of(fixture))))
 
 
 class OneLineAtATime(io.RawIOBase):
