@@ -25,6 +25,7 @@ from singerlake.lake import (
     log,
     manifest_copy,
     merge,
+    replacement,
     retired,
     uploads,
 )
@@ -33,8 +34,8 @@ from singerlake.lake.commit import missing_manifest
 from singerlake.lake.identity import new_writer_id
 from singerlake.lake.inventory import StreamInventory
 from singerlake.lake.lock import LockTimes
-from singerlake.lake.merge import Replacement
 from singerlake.lake.parallel import in_parallel
+from singerlake.lake.replacement import Replacement
 from singerlake.store import Store
 
 MOST_PARTS = 10_000
@@ -165,7 +166,7 @@ def vacuum(
                 held.enter_context(
                     lock.held(store, keys.lock(schema_hash), writer_id, options.lock)
                 )
-            merge.commit_merges(store, keys, replacements, writer_id, options.lock, require)
+            replacement.commit_merges(store, keys, replacements, writer_id, options.lock, require)
     return report
 
 
@@ -195,7 +196,7 @@ def _touched(
 ) -> Iterator[str]:
     """The segments that hold rows to be replaced: they are written anew."""
     for segment in segments:
-        if merge.touched(segment, groups):
+        if replacement.touched(segment, groups):
             yield segment.path
             below = log.read_segment(store, keys, segment).segments
             yield from _touched(store, keys, below, groups)

@@ -18,10 +18,10 @@ from singerlake.lake import (
     lock,
     log,
     manifest_copy,
-    merge,
     naming,
     orphan_segments,
     rebuilding,
+    replacement,
     upload,
     uploads,
 )
@@ -167,7 +167,7 @@ def a_vacuum_that_requires_nothing() -> contextlib.AbstractContextManager[Any]:
             rows = [*rows[:at], item.merged, *others]
         return rows
 
-    return mock.patch.object(merge, "_with", placed)
+    return mock.patch.object(replacement, "put_in_place", placed)
 
 
 @contextlib.contextmanager

@@ -8,10 +8,10 @@ import pytest
 
 from singerlake.errors import BusyError
 from singerlake.format.manifest import File
-from singerlake.lake import CheckReport, check, inventory, merge, rebuild
+from singerlake.lake import CheckReport, check, inventory, merge, rebuild, replacement
 from singerlake.lake import fix as mending
 from singerlake.lake.inventory import Inventory
-from singerlake.lake.merge import Replacement
+from singerlake.lake.replacement import Replacement
 from singerlake.lake.vacuum import vacuum
 from singerlake.store import Listed, Store, StoreWrapper
 from tests.lake.landing import (
@@ -118,7 +118,7 @@ def test_a_merged_file_that_a_listing_shows_without_its_document_is_no_orphan(me
         assert rebuild(torn).adopted == []
     assert torn.happened
     assert numbers_in(store) == list(range(5))
-    merge.commit_merges(store, KEYS, [Replacement(merged[0], group)], "vacuum", PATIENT)
+    replacement.commit_merges(store, KEYS, [Replacement(merged[0], group)], "vacuum", PATIENT)
     assert numbers_in(store) == list(range(5))
     assert_clean(store)
 

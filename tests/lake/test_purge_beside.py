@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from singerlake.errors import MissingFile
-from singerlake.lake import check, merge, rebuild, rebuilding
+from singerlake.lake import check, merge, rebuild, rebuilding, replacement
 from singerlake.lake.restoring import restore
 from singerlake.lake.vacuum import purge, vacuum
 from singerlake.store import MemoryStore, Store
@@ -71,15 +71,15 @@ def of_an_older_manifest() -> MemoryStore:
     merge.merge_files(store, KEYS, files_in(store), 1, "given up")
     older = store.read(KEYS.manifest).data
     land_each(store, [6, 7])
-    merge.commit_merges(store, KEYS, _pair(store), "vacuum", PATIENT, lambda: None)
+    replacement.commit_merges(store, KEYS, _pair(store), "vacuum", PATIENT, lambda: None)
     overwrite(store, KEYS.manifest, older)
     return store
 
 
-def _pair(store: Store) -> list[merge.Replacement]:
+def _pair(store: Store) -> list[replacement.Replacement]:
     """The last two files, and what they are merged into."""
     last = tuple(files_in(store)[-2:])
-    return [merge.Replacement(merge.merge_files(store, KEYS, last, 1, "vacuum"), last)]
+    return [replacement.Replacement(merge.merge_files(store, KEYS, last, 1, "vacuum"), last)]
 
 
 def fixed(store: Store) -> None:

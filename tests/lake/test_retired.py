@@ -25,9 +25,10 @@ from singerlake.lake import (
     merge,
     open_on,
     rebuild,
+    replacement,
 )
 from singerlake.lake.feed import position
-from singerlake.lake.merge import Replacement
+from singerlake.lake.replacement import Replacement
 from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
 from singerlake.store import Listed, MemoryStore, Store, StoreWrapper
 from tests.lake.faulty_store import MANIFEST_REPLACE, LosingAnswers, Lost
@@ -188,10 +189,10 @@ def test_a_merge_that_was_refused_does_not_hide_one_whose_files_are_purged(
     rows = files_in(store)
     refused = merge.merge_files(store, KEYS, rows[3:9], 1, "refused")
     done = merge.merge_files(store, KEYS, rows[0:5], 1, "done")
-    merge.commit_merges(store, KEYS, [Replacement(done, tuple(rows[0:5]))], "done", PATIENT)
+    replacement.commit_merges(store, KEYS, [Replacement(done, tuple(rows[0:5]))], "done", PATIENT)
     late = Replacement(refused, tuple(rows[3:9]))
     with pytest.raises(BusyError):
-        merge.commit_merges(store, KEYS, [late], "refused", PATIENT)
+        replacement.commit_merges(store, KEYS, [late], "refused", PATIENT)
     purge(store, KEYS, AT_ONCE)
     store.delete(KEYS.manifest)
     if by_rebuild:
@@ -211,7 +212,7 @@ def test_of_merges_that_share_files_each_is_taken_that_has_lines_of_its_own() ->
     replacements = [
         Replacement(merge.merge_files(store, KEYS, group, 1, "w"), group) for group in groups
     ]
-    merge.commit_merges(store, KEYS, replacements, "w", PATIENT)
+    replacement.commit_merges(store, KEYS, replacements, "w", PATIENT)
     purge(store, KEYS, AT_ONCE)
     store.delete(KEYS.manifest)
     assert set(numbers_in(store)) == set(range(8))
@@ -258,11 +259,11 @@ def test_a_vacuum_whose_answer_was_lost_is_done_and_deletes_no_segment(
         held.append(Snapshot(store, KEYS, log.read_head(store, KEYS).manifest))
         committed = tuple(files_in(store)[:2])
         again = merge.merge_files(store, KEYS, committed, 1, "second")
-        merge.commit_merges(store, KEYS, [Replacement(again, committed)], "second", PATIENT)
+        replacement.commit_merges(store, KEYS, [Replacement(again, committed)], "second", PATIENT)
 
     losing = LosingAnswers(store, Lost(MANIFEST_REPLACE, OutcomeUnknown, second_vacuum))
     replacements = [Replacement(*pair) for pair in zip(merged, groups, strict=True)]
-    merge.commit_merges(losing, KEYS, replacements, "first", PATIENT)
+    replacement.commit_merges(losing, KEYS, replacements, "first", PATIENT)
     assert numbers_in(store) == list(range(30))
     assert [record["id"] for record in held[0].records()] == list(range(30))
     assert_clean(store)
@@ -280,7 +281,7 @@ def test_a_vacuum_at_both_ends_of_a_long_log_leaves_a_small_manifest(
         Replacement(merge.merge_files(store, KEYS, group, 1, "w"), group) for group in groups
     ]
     untouched = log.read_head(store, KEYS).manifest.segments[1:-1]
-    head = merge.commit_merges(store, KEYS, replacements, "w", PATIENT)
+    head = replacement.commit_merges(store, KEYS, replacements, "w", PATIENT)
     assert len(head.manifest.files) <= 2 * manifests.FAN_OUT
     assert {row.path for row in untouched} <= {
         *log.segment_paths(store, KEYS, head.manifest),

@@ -15,10 +15,10 @@ from singerlake.errors import BusyError, Changed, CorruptFile, OutcomeUnknown, S
 from singerlake.format import manifest as manifests
 from singerlake.format.keys import StreamKeys
 from singerlake.format.manifest import File
-from singerlake.lake import Bookmark, Level, Selection, Snapshot, log, merge
+from singerlake.lake import Bookmark, Level, Selection, Snapshot, log, merge, replacement
 from singerlake.lake.feed import position
 from singerlake.lake.lock import LockTimes
-from singerlake.lake.merge import Replacement
+from singerlake.lake.replacement import Replacement
 from singerlake.lake.vacuum import VacuumOptions, plan, purge, vacuum
 from singerlake.store import MemoryStore, StoreWrapper
 from tests.lake.faulty_store import MANIFEST_REPLACE, LosingAnswers, Lost
@@ -139,7 +139,7 @@ def test_merges_touch_only_the_segments_they_need(monkeypatch: pytest.MonkeyPatc
     group = tuple(rows[20:26])
     merged = merge.merge_files(lake.store, KEYS, group, 1, "w")
     kept = {segment.path for segment in head.manifest.segments if segment.last_sequence < 20}
-    merge.commit_merges(lake.store, KEYS, [Replacement(merged, group)], "w", OPTIONS.lock)
+    replacement.commit_merges(lake.store, KEYS, [Replacement(merged, group)], "w", OPTIONS.lock)
     after = log.read_head(lake.store, KEYS).manifest
     assert kept <= {segment.path for segment in after.segments}
     assert lines(snapshot(lake)) == before

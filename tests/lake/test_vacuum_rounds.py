@@ -13,9 +13,9 @@ from singerlake.errors import BusyError, CorruptDocument
 from singerlake.format import merge as merges
 from singerlake.format.manifest import File, MergeRef
 from singerlake.format.merge import Merge
-from singerlake.lake import Lake, check, clock, merge, rebuild
+from singerlake.lake import Lake, check, clock, merge, rebuild, replacement
 from singerlake.lake import vacuum as vacuums
-from singerlake.lake.merge import Replacement
+from singerlake.lake.replacement import Replacement
 from singerlake.lake.vacuum import GRACE, VacuumOptions, plan, purge, vacuum
 from singerlake.store import Store
 from tests.lake.calendar import Calendar
@@ -183,7 +183,7 @@ def test_what_a_merge_of_an_earlier_version_replaced_has_the_time_of_its_documen
     land_each(store, range(4))
     originals = [KEYS.under(file.path) for file in files_in(store)]
     with monkeypatch.context() as earlier:
-        earlier.setattr(merge, "_dated", lambda item, moment: item)
+        earlier.setattr(replacement, "_with_commit_time", lambda item, moment: item)
         vacuum(store, KEYS, OPTIONS)
     assert isinstance(reference := files_in(store)[0].merge, MergeRef)
     assert reference.committed is None
@@ -266,7 +266,7 @@ def merged(group: Sequence[File]) -> File:
 def after_a_vacuum(rows: list[File]) -> tuple[list[File], int]:
     """The rows, and how many bytes were written."""
     replacements = [Replacement(merged(group), group) for group in plan(rows, OPTIONS)]
-    placed = merge._with(rows, replacements, KEYS)
+    placed = replacement.put_in_place(rows, replacements, KEYS)
     written = sum(item.merged.bytes for item in replacements)
     return [one for one in placed if isinstance(one, File)], written
 
