@@ -7,6 +7,8 @@ import socket
 import uuid
 from uuid import UUID
 
+from singerlake.errors import BadName, ConfigError
+from singerlake.format.keys import LONGEST_SEGMENT, escape
 from singerlake.lake import clock
 
 
@@ -22,6 +24,17 @@ def new_run_id() -> str:
         | random & (1 << 62) - 1
     )
     return str(UUID(int=value))
+
+
+def require_run_id(run_id: str) -> None:
+    """A file names its run in a header that has room for a path segment."""
+    try:
+        escape(run_id)
+    except BadName:
+        raise ConfigError(
+            f"the run id {run_id[:40]!r}… is empty or too long: expected 1 to "
+            f"{LONGEST_SEGMENT} characters, such as a UUID"
+        ) from None
 
 
 def new_writer_id() -> str:

@@ -32,9 +32,10 @@ from singerlake.lake.write_guard import guarded, require_writable, unguarded
 from singerlake.store import Store, open_store
 
 if TYPE_CHECKING:
+    from singerlake.lake.delivery import OnCommit
     from singerlake.lake.feed.feed import Feed
     from singerlake.lake.feed.follower import Follower
-    from singerlake.lake.writer import OnCommit, Writer
+    from singerlake.lake.writer import Writer
     from singerlake.lake.writer_options import WriterOptions
 
 

@@ -6,6 +6,8 @@ from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from typing import Any
 
+from singerlake.errors import MissingKey
+from singerlake.format import message
 from singerlake.format.block import RecordDecoder
 from singerlake.format.keys import StreamKeys
 from singerlake.format.manifest import File
@@ -39,6 +41,15 @@ class Lane:
     marked: tuple[str, ...] = ()
     watch: Watch | None = None
     attached: dict[str, tuple[VerifiedUpload, Future[None]]] = field(default_factory=dict)
+
+    def require_keys(self, line: bytes) -> None:
+        """Raises `MissingKey` where a record has no value for one of its key properties."""
+        missing = set(self.schema.key_properties) - message.record_of(line).keys()
+        if missing:
+            raise MissingKey(
+                f"a record of stream {self.keys.stream!r} has no {', '.join(sorted(missing))}: "
+                "expected a value for each of its key properties"
+            )
 
 
 @dataclass(frozen=True)

@@ -6,57 +6,40 @@
         writer.commit()
 
 The caller's thread only sorts lines into buffers. Compression runs on a second thread, uploads
-and commits on a few more. The commits of one stream stay in order, those of different streams
-run side by side.
+and commits on a few more.
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
-from singerlake.errors import BadMessage, BadName, ConfigError, MissingKey, RecordBeforeSchema
+from singerlake.errors import BadMessage, RecordBeforeSchema
 from singerlake.format import blob as blobs
 from singerlake.format import block, catalogue, message
 from singerlake.format.block import RecordDecoder, Summary
-from singerlake.format.catalogue import Entry
-from singerlake.format.keys import LONGEST_SEGMENT, StreamKeys, escape
+from singerlake.format.keys import StreamKeys, escape
 from singerlake.format.manifest import File
-from singerlake.format.marker import Marker
 from singerlake.format.message import Envelope
 from singerlake.format.origin import Origin
 from singerlake.format.run import Outcome, RunStream
 from singerlake.format.schema import Schema
-from singerlake.lake import clock, commit, markers, registry, runs, upload
+from singerlake.lake import clock, registry, runs
 from singerlake.lake.blobs import attaching
-from singerlake.lake.blobs.attaching import Attached, Attaching
 from singerlake.lake.blobs.staged import Blob, Staged
 from singerlake.lake.collision import require_one_schema
-from singerlake.lake.feed import event
-from singerlake.lake.feed.event import Committed
-from singerlake.lake.identity import new_writer_id
+from singerlake.lake.delivery import Delivery, OnCommit, Source
+from singerlake.lake.identity import new_writer_id, require_run_id
 from singerlake.lake.lane import Flush, Lane
-from singerlake.lake.pending import Pending, succeeded
-from singerlake.lake.registration import register
-from singerlake.lake.runs import landed
+from singerlake.lake.pending import Pending
 from singerlake.lake.scratch import spool_folder
-from singerlake.lake.spool import CHUNK, PORTION, Compressor, OpenFile, Spool, Spooled
+from singerlake.lake.spool import CHUNK, PORTION, Compressor, OpenFile, Spool
 from singerlake.lake.writer_options import WriterOptions
 from singerlake.store import Store
 
-OnCommit = Callable[[Committed, Schema], None]
-"""Is told of a commit, as a feed would report it, and of its schema."""
-
 BUFFERED = 32 * 1024 * 1024
 """Raw bytes that all open files together may hold back for fuller chunks."""
-
-CLOSED = 16
-"""Closed files that may wait for their upload, at least, before the caller has to."""
 
 
 class Writer:
@@ -77,29 +60,22 @@ class Writer:
         self.writer_id = new_writer_id()
         self.run_id = run_id
         self.begun = clock.now()
-        _require_short(run_id)
-        self._store, self._tap_id, self._on_commit = store, tap_id, on_commit
+        require_run_id(run_id)
+        self._store, self._tap_id = store, tap_id
         self._lanes: dict[str, Lane] = {}
-        self._unregistered: dict[str, Entry] = {}
-        self._registering = 0
-        self.pending = Pending()
-        self._registration: Future[None] | None = None
-        self._known = markers.Known()
-        self._commits: list[Future[tuple[File, ...]]] = []
-        self._failure: BaseException | None = None
-        self._buffered = 0
+        self._buffered = self._opened_files = 0
         # Only what the compressor has counts for the size of a file: small ones get it sooner.
         self._portion = min(PORTION, max(CHUNK, self.options.max_file_bytes))
-        self._opened_files = 0
         self._folder = spool_folder(self.options.spool_folder, store.spool_folder)
         self._compressor = Compressor()
+        source = Source(tap_id, run_id, self.writer_id)
         uploads = self.options.uploads or store.writes_at_once
-        self._uploads = ThreadPoolExecutor(uploads, thread_name_prefix="singerlake-upload")
-        self._attaching = Attaching(
-            store, self._uploads, self.writer_id, self.options.lock, self._settled
-        )
-        # Bounds what closed files take on the local disk while the store is slow.
-        self._room = threading.BoundedSemaphore(max(CLOSED, 2 * uploads))
+        self._delivery = Delivery(store, source, self.options.lock, uploads, on_commit)
+
+    @property
+    def pending(self) -> Pending:
+        """What is begun and not committed yet."""
+        return self._delivery.pending
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -111,9 +87,8 @@ class Writer:
 
         Its hash is known when this returns. Raises `BadFile`.
         """
-        self._refuse_after_failure()
-        self._register()
-        return self._attaching.attach(self._lane(stream), staged, self._registration)
+        self._delivery.refuse_after_failure()
+        return self._delivery.attach(self._lane(stream), staged)
 
     @property
     def landed(self) -> dict[str, RunStream]:
@@ -138,7 +113,7 @@ class Writer:
             self.schema(envelope.stream, line)
         elif envelope.type in message.STORED:
             if envelope.type == "RECORD" and self.options.require_keys:
-                self._require_keys(envelope.stream, line)
+                self._lane(envelope.stream).require_keys(line)
             if envelope.type == "RECORD" and envelope.time_extracted is None:
                 moment = clock.now()
                 line = message.with_time(line, moment)
@@ -169,13 +144,11 @@ class Writer:
             self._close(lane)
             lane.line, lane.schema, lane.schema_hash = line, schema, schema_hash
             lane.decoder, lane.marked = self._decoder(stream, schema), blobs.marked(schema)
-        if not self._unregistered:
-            self._registering = self.pending.begin()
-        self._unregistered[stream] = catalogue.entry(stream, schema)
+        self._delivery.announce(stream, catalogue.entry(stream, schema))
 
     def append(self, stream: str, lines: bytes, summary: Summary) -> None:
         """Take whole lines (each with its line feed) of one stream that `summary` describes."""
-        self._refuse_after_failure()
+        self._delivery.refuse_after_failure()
         lane = self._lane(stream)
         file = lane.open or self._open(lane)
         file.append(lines, summary)
@@ -227,20 +200,15 @@ class Writer:
         """
         for lane in self._lanes.values():
             self._close(lane)
-        self._register()
-        self._refuse_after_failure()
-        landings, self._commits = tuple(self._commits), []
-        before = (self._registration, *(lane.tail for lane in self._lanes.values()))
-        earlier = [work for work in before if work is not None and work not in landings]
-        return Flush(tuple(earlier), landings)
+        return self._delivery.flush(self._lanes.values())
 
     def commit(self) -> tuple[File, ...]:
-        """Commit everything that was written; returns the files, which readers see from now."""
+        """Commit everything that was written; returns the files, which readers now see."""
         return self.flush().result()
 
     def close(self) -> None:
         """Stop, leaving uncommitted lines behind; `commit` first to keep them."""
-        self._uploads.shutdown(wait=True, cancel_futures=True)
+        self._delivery.close()
         self._compressor.close()
         self._folder.cleanup()
 
@@ -256,14 +224,14 @@ class Writer:
 
         `bookmarks` says of which streams the tap's last STATE holds a bookmark.
         """
-        registered = self._registration is not None and succeeded(self._registration)
-        if not registered:
+        known = self._delivery.known if self._delivery.is_registered else None
+        if known is None:
             registry.register_taps(self._store, [self._tap_id])
         held = bookmarks or {}
         streams = {name: (lane.landed, held.get(name)) for name, lane in self._lanes.items()}
         ids = self._tap_id, self.run_id, self.writer_id
         run = runs.document_of(ids, self.begun, outcome, streams, reason, exit_code)
-        runs.end(self._store, run, self.options.lock, self._known if registered else None)
+        runs.end(self._store, run, self.options.lock, known)
 
     def __enter__(self) -> Writer:
         return self
@@ -293,14 +261,6 @@ class Writer:
     def _decoder(self, stream: str, schema: Schema) -> RecordDecoder:
         return RecordDecoder(stream, schema.key_properties if self.options.require_keys else ())
 
-    def _require_keys(self, stream: str, line: bytes) -> None:
-        missing = set(self._lane(stream).schema.key_properties) - message.record_of(line).keys()
-        if missing:
-            raise MissingKey(
-                f"a record of stream {stream!r} has no {', '.join(sorted(missing))}: "
-                "expected a value for each of its key properties"
-            )
-
     def _with_files(self, stream: str, line: bytes) -> bytes:
         lane, stage = self._lane(stream), self.options.stage
         if not lane.marked:
@@ -323,109 +283,18 @@ class Writer:
 
     def _send(self, file: OpenFile) -> None:
         self._buffered -= file.buffered
-        with self._failing_for_good():
+        with self._delivery.failing_for_good():
             file.send(self._compressor)
 
-    @contextmanager
-    def _failing_for_good(self) -> Iterator[None]:
-        """What is stopped half-way, by Ctrl-C as by an error, stops the writer."""
-        try:
-            yield
-        except BaseException as failure:
-            self._failure = self._failure or failure
-            raise
-
-    def _refuse_after_failure(self) -> None:
-        """What failed in the background, or half-way, must not be followed by a success."""
-        if self._failure is not None:
-            raise self._failure
-
-    def _settled(self, work: Future[Any]) -> None:
-        """On an upload thread, as some work ends."""
-        if not work.cancelled():
-            self._failure = self._failure or work.exception()
-
     def _is_full(self, file: OpenFile) -> bool:
-        most = self.options.max_file_records
-        return file.has_reached(self.options.max_file_bytes) or (
-            most is not None and file.summary.records >= most
-        )
+        most = self.options.max_file_records or float("inf")
+        return file.has_reached(self.options.max_file_bytes) or file.summary.records >= most
 
     def _close(self, lane: Lane) -> None:
         """End the open file, and have it committed behind the stream's earlier ones."""
         file, lane.open = lane.open, None
         if file is None:
             return
-        with self._failing_for_good():  # until it is on its way, the file is nowhere
+        with self._delivery.failing_for_good():  # until it is on its way, the file is nowhere
             self._send(file)
-            self._register()
-            self._room.acquire()
-            attached, lane.attached = lane.attached, {}
-            lane.tail = self._uploads.submit(
-                self._land, lane, file, lane.tail, self._registration, attached
-            )
-            lane.tail.add_done_callback(self._settled)
-            lane.tail.add_done_callback(lambda _: self._room.release())
-            self._commits.append(lane.tail)
-            self.pending.submit(lane.number, lane.tail)
-
-    def _land(
-        self,
-        lane: Lane,
-        file: OpenFile,
-        before: Future[tuple[File, ...]] | None,
-        registration: Future[None] | None,
-        attached: Attached,
-    ) -> tuple[File, ...]:
-        """On an upload thread: waits only for work that was submitted, so started, earlier."""
-        spooled: Spooled = file.finish()
-        try:
-            if registration is not None:
-                registration.result()
-            if before is not None:
-                before.result()
-            require = attaching.uploaded(lane.watch, attached)
-            if lane.head is None:
-                is_new = lane.keys.stream in self._known.new
-                lane.head = commit.open_log(self._store, lane.keys, self.writer_id, is_new)
-                opened, known = lane.head.manifest, self._known.marker(lane.keys.stream)
-                end = Marker(opened.log_id, opened.last_sequence)
-                markers.require_writable(self._store, lane.keys, end, known)
-            lane.head, files = upload.land(
-                self._store,
-                lane.keys,
-                lane.head,
-                spooled,
-                self.writer_id,
-                self.run_id,
-                self.options.lock,
-                require,
-            )
-            manifest = lane.head.manifest
-            lane.landed = landed.added(lane.landed, manifest.log_id, files[0])
-            if self._on_commit is not None:
-                self._on_commit(event.committed(lane.keys, manifest, files), spooled.schema)
-            return files
-        finally:
-            spooled.discard()
-
-    def _register(self) -> None:
-        """Have new streams in the catalogue before any of their files is committed."""
-        if self._unregistered:
-            entries, self._unregistered = self._unregistered, {}
-            self._registration = self._uploads.submit(
-                register, self._store, self._tap_id, entries, self._registration, self._known
-            )
-            self._registration.add_done_callback(self._settled)
-            self.pending.submit(self._registering, self._registration)
-
-
-def _require_short(run_id: str) -> None:
-    """A file tells its run in a header that has room for a path segment."""
-    try:
-        escape(run_id)
-    except BadName:
-        raise ConfigError(
-            f"the run id {run_id[:40]!r}… is empty or too long: expected 1 to "
-            f"{LONGEST_SEGMENT} characters, such as a UUID"
-        ) from None
+            self._delivery.submit(lane, file)

@@ -38,7 +38,7 @@ READING = (
     "uploads",
     "vacuum",
 )
-WORKING = ("spool", "writer")
+WORKING = ("delivery", "spool")
 
 
 @contextlib.contextmanager

@@ -282,7 +282,7 @@ def test_an_interrupt_while_a_file_waits_for_its_upload_stops_the_commit(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patches:
-        patches.setattr(writer._room, "acquire", interrupted)
+        patches.setattr(writer._delivery._room, "acquire", interrupted)
         with pytest.raises(KeyboardInterrupt):
             writer.write(record_line(0))
     with pytest.raises(KeyboardInterrupt):
