@@ -193,14 +193,17 @@ class Waiter:
         if isinstance(answer, SingerlakeError):
             answer = self._remembered.get((title, window), answer)
         if isinstance(answer, Arrival):
-            if self._store is not None:
-                self._store.receive(self.wait.name, window, title, answer)
+            self._keep(question.event, question.span, answer)
             self._received[title, window] = answer
         elif isinstance(answer, SingerlakeError):
             errors[title] = answer
         else:
             self._received.pop((title, window), None)  # it slid out of its window
         self._note(title, window, answer if isinstance(answer, SingerlakeError) else None)
+
+    def _keep(self, event: Awaited, span: Span, arrival: Arrival) -> None:
+        if self._store is not None:
+            self._store.receive(self.wait.name, span.name, event.title, arrival)
 
     def _note(self, title: str, window: str, error: SingerlakeError | None) -> None:
         text = "" if error is None else f"{type(error).__name__}: {error}"
