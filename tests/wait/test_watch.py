@@ -132,6 +132,11 @@ def test_a_file_of_expectations(tmp_path: Path) -> None:
         '{"expectations": [{"name": "x", "by": "6h", "window": {"kind": "calendar",'
         ' "frequency": "D"}, "events": []}]}',
         '{"expectations": [{"name": "x", "bye": "6h"}]}',
+        '{"expectations": [{"name": "x", "by": "6h", "window": {"kind": "calendar",'
+        ' "frequency": "D"}, "events": [{"type": "http", "post": "a", "moving": true}]}]}',
+        '{"expectations": [{"name": "x", "by": "6h", "window": {"kind": "calendar",'
+        ' "frequency": "D"}, "events": [{"type": "http", "post": "a", "window":'
+        ' {"kind": "sliding", "seconds": 60}}]}]}',
     ],
 )
 def test_bad_files_are_refused(tmp_path: Path, text: str) -> None:
