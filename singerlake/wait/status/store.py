@@ -96,6 +96,23 @@ class StatusStore:
         known = {} if deadline is None else {"timeout": deadline}
         self._change(wait, window, name, ("waiting",), state="missed", **known)
 
+    def await_again(
+        self, wait: str, window: str, name: str, deadline: datetime | None = None
+    ) -> None:
+        """What came has slid out of its window, or what was given up is waited for anew."""
+        self._change(
+            wait,
+            window,
+            name,
+            ("received", "missed"),
+            late=False,
+            state="waiting",
+            last_receive=None,
+            last_receive_time=None,
+            position=None,
+            timeout=deadline,
+        )
+
     def fail(self, wait: str, window: str, name: str, error: str) -> None:
         """Nobody can know now; "" where somebody can again."""
         self._change(wait, window, name, ("waiting", "missed"), error=error)
