@@ -10,18 +10,19 @@ from urllib.parse import quote
 from airflow.sdk import BaseHook, BaseOperator
 
 from singerlake.airflow import table
-from singerlake.airflow.waiting.outcome import moment
+from singerlake.airflow.waiting.outcome import POST_ID, moment, post_header
 from singerlake.errors import ConfigError, NoAnswer
 from singerlake.http.client import Client
+from singerlake.wait.status.name import fitting
 
-RUN_ID = "{{ dag_run.dag_id }}/{{ dag_run.run_id }}/{{ ti.task_id }}"
 RUN_AFTER = "{{ dag_run.run_after.isoformat() }}"
 
 
 class MarkEventOperator(BaseOperator):
     """Marks an event as arrived, for those who wait for `HttpEvent` or `KafkaEvent`.
 
-    A retry is recognised by its `post_id`, which is that of the task by default.
+    A retry is recognised by its `post_id`, which is that of the task by default, or of the one of
+    them that Airflow mapped.
 
     :param event: the event's name. (templated)
     :param body: a JSON object, for those who match its content. (templated)
@@ -41,7 +42,7 @@ class MarkEventOperator(BaseOperator):
         *,
         event: str,
         body: Mapping[str, Any] | None = None,
-        post_id: str = RUN_ID,
+        post_id: str = POST_ID,
         time: str = RUN_AFTER,
         http_conn_id: str = "",
         kafka_topic: str = "",
@@ -61,11 +62,11 @@ class MarkEventOperator(BaseOperator):
         if self.kafka_topic:
             return self._send()
         when = moment(self.time, "time")
-        is_new = table.inbox().take(self.event, self.body, self.post_id, when)
+        is_new = table.inbox().take(self.event, self.body, fitting(self.post_id), when)
         return "received" if is_new else "repeat"
 
     def _message(self) -> bytes:
-        known = {"event": self.event, "id": self.post_id, "time": self.time}
+        known = {"event": self.event, "id": fitting(self.post_id), "time": self.time}
         return json.dumps({**known, **self.body}).encode()
 
     def _post(self) -> str:
@@ -74,7 +75,8 @@ class MarkEventOperator(BaseOperator):
         address = host if "://" in host else f"{connection.schema or 'http'}://{host}"
         if connection.port:
             address = f"{address}:{connection.port}"
-        headers = {"Content-Type": "application/json", "Idempotency-Key": self.post_id}
+        known = post_header(fitting(self.post_id))
+        headers = {"Content-Type": "application/json", "Idempotency-Key": known}
         if connection.password:
             headers["Authorization"] = f"Bearer {connection.password}"
         url = f"{address.rstrip('/')}/events/{quote(self.event, safe='')}"

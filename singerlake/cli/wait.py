@@ -14,7 +14,7 @@ from rich.table import Table
 
 from singerlake.cli.awaited import parse_word, split_root
 from singerlake.cli.console import complain, is_terminal, moment, output, print_json, say, table
-from singerlake.cli.events.database import PACKAGES, database_option, open_waits
+from singerlake.cli.events.database import PACKAGES, PatientInbox, database_option, open_waits
 from singerlake.cli.extra import extra_module
 from singerlake.cli.name import shown
 from singerlake.cli.options import Span, command, json_option, time_option
@@ -138,12 +138,13 @@ def _deadline(timeout: str | None) -> datetime | None:
 def _table_of(wanted: Wait, database: str | None) -> Callable[[Progress], None]:
     """Writes how the wait stands. The database may be away: then the table is behind."""
     mirrors = extra_module("wait.status.mirror", "wait", PACKAGES)
-    mirror = mirrors.Mirror(open_waits(database).store(), wanted)
+    mirror: Any = None
     is_away = False
 
     def write(progress: Progress) -> None:
-        nonlocal is_away
+        nonlocal mirror, is_away
         try:
+            mirror = mirror or mirrors.Mirror(open_waits(database).store(), wanted)
             ended = progress.is_done or progress.is_over
             mirror.show(given_up(progress.standings) if ended else progress.standings)
             is_away = False
@@ -198,7 +199,7 @@ def _sources(
         source = LakeSource(opened, options)
         sources = {"lake-run": source, "lake-commit": source}
     if has_posts:
-        sources["http"] = open_waits(database).inbox_source()
+        sources["http"] = PatientInbox(database)
     try:
         yield sources
     finally:

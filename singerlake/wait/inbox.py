@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,6 +20,10 @@ from singerlake.wait.status.table import INBOX
 from singerlake.wait.window import Span
 
 PAGE = 500
+
+MOST_LEVELS = 100
+"""Of JSON in JSON. Python's parser takes as many as the stack has left: what one thread has read,
+another cannot read."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,8 @@ class Inbox:
     ) -> bool:
         """Keep a post; returns False for a repeat, which has the id of an earlier one.
 
-        Without an id every post is another. Raises `ConfigError` for names that no table can keep.
+        Without an id every post is another. Raises `ConfigError` for names that no table can keep,
+        and for a body that not every wait could read.
         """
         for what, text in (("name", post), ("id", id or "")):
             if len(text) > NAME or (what == "name" and not text):
@@ -57,6 +62,10 @@ class Inbox:
                     f"expected the {what} of an event as text without U+0000 and halves of "
                     "characters (U+D800 to U+DFFF), found one of them"
                 )
+        if _is_deep(body):
+            raise ConfigError(
+                f"expected the JSON of an event with at most {MOST_LEVELS} levels, found more"
+            )
         now = self._runtime.now()
         row = {
             "post": post,
@@ -96,6 +105,20 @@ class Inbox:
         """Remove what was received before; returns how many."""
         with answered(self._engine), self._engine.begin() as connection:
             return connection.execute(delete(INBOX).where(INBOX.c.received < before)).rowcount
+
+
+def _is_deep(body: Any) -> bool:
+    """Level by level: recursion would meet the limit that this is about."""
+    level = [body]
+    for _ in range(MOST_LEVELS):
+        level = [inner for one in level for inner in _inner(one)]
+    return any(isinstance(one, (Mapping, list, tuple)) for one in level)
+
+
+def _inner(value: Any) -> Iterable[Any]:
+    if isinstance(value, Mapping):
+        return value.values()
+    return value if isinstance(value, (list, tuple)) else ()
 
 
 def _post(row: Mapping[Any, Any]) -> Post:

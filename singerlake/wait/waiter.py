@@ -193,14 +193,27 @@ class Waiter:
         if isinstance(answer, SingerlakeError):
             answer = self._remembered.get((title, window), answer)
         if isinstance(answer, Arrival):
-            if self._store is not None:
-                self._store.receive(self.wait.name, window, title, answer)
+            self._keep(question.event, question.span, answer)
             self._received[title, window] = answer
         elif isinstance(answer, SingerlakeError):
             errors[title] = answer
-        else:
-            self._received.pop((title, window), None)  # it slid out of its window
+        if not isinstance(answer, Arrival):
+            self._let_slide(question, answer)
         self._note(title, window, answer if isinstance(answer, SingerlakeError) else None)
+
+    def _let_slide(self, question: Question, answer: SingerlakeError | None) -> None:
+        """What slid out of its window has not arrived, also where nobody can know of another."""
+        title, window = question.event.title, question.span.name
+        known = self._received.get((title, window))
+        if known is None or (answer is not None and question.span.holds(known.time)):
+            return
+        del self._received[title, window]
+        if self._store is not None:
+            self._store.await_again(self.wait.name, window, title, self.wait.deadline)
+
+    def _keep(self, event: Awaited, span: Span, arrival: Arrival) -> None:
+        if self._store is not None:
+            self._store.receive(self.wait.name, span.name, event.title, arrival)
 
     def _note(self, title: str, window: str, error: SingerlakeError | None) -> None:
         text = "" if error is None else f"{type(error).__name__}: {error}"

@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import Literal
 
 from singerlake.runtime import REAL, Runtime
-from singerlake.wait.event import ALWAYS
+from singerlake.wait.arrival import Arrival
+from singerlake.wait.event import Awaited
 from singerlake.wait.expectation import Expectation
 from singerlake.wait.source.base import Source
 from singerlake.wait.status.store import StatusStore
@@ -57,7 +58,7 @@ class Watch:
         self._expectations, self._sources = expectations, sources
         self._store, self._runtime = store, runtime
         self._began = runtime.now()
-        self._behind: dict[str, datetime | None] = {}
+        self._reported: dict[str, datetime] = {}
         self._waiters: dict[tuple[str, str], Waiter] = {}
 
     def look(self) -> list[Notice]:
@@ -67,46 +68,56 @@ class Watch:
         current = {(one.name, span.name) for one, span in asked}
         self._waiters = {key: one for key, one in self._waiters.items() if key in current}
         notices = [notice for one, span in asked for notice in self._notices(one, span, now)]
-        for name in self._behind.keys() - {one.expectation.name for one in notices}:
-            self._behind[name] = None  # all of it was reported
+        for name in self._reported.keys() - {one.expectation.name for one in notices}:
+            self._reported[name] = now
         return notices
 
     def done(self, notice: Notice) -> None:
         """The notice has gone out: it does not come again."""
-        if notice.kind == "missed":
-            name = notice.expectation.name
-            for one in notice.events:
+        name = notice.expectation.name
+        for one in notice.events:
+            if notice.kind == "missed":
                 self._store.miss(name, one.span.name, one.event.title, notice.deadline)
+            elif one.arrival is not None:
+                self._store.receive(name, one.span.name, one.event.title, one.arrival)
 
     def _spans(self, expectation: Expectation, now: datetime) -> list[Span]:
         """Windows in which the watch was asked for, the oldest first: the current one, those whose
-        deadline is still to come, a few that are over, and those that passed while nobody watched.
+        deadline is still to come, a few that are over, and those that became due since everything
+        was reported: nobody watched then, or no notice went out.
         """
         span = expectation.window.at(now)
         spans, over = [span], 0
-        behind = self._behind_since(expectation)
-        while (over < WINDOWS_BACK or span.start > behind) and len(spans) < MOST_WINDOWS:
+        reported = self._reported_until(expectation)
+        seen = expectation.window.at(reported)
+        while len(spans) < MOST_WINDOWS:
             span = expectation.window.before(span)
             deadline = expectation.deadline(span)
-            is_asked = span.start >= behind or self._is_known(expectation, span)
+            if over >= WINDOWS_BACK and deadline < reported:
+                break
+            is_asked = span.start >= seen.start or self._is_known(expectation, span)
             if deadline < self._began and not is_asked:
                 break  # it was over before anybody watched
             over += deadline <= now
             spans.append(span)
         return spans[::-1]
 
-    def _behind_since(self, expectation: Expectation) -> datetime:
-        """The newest window that a watch before this one has seen: those after it passed while
-        nobody watched. In the far future once they are reported, or where nobody has watched."""
-        name = expectation.name
-        if name not in self._behind:
-            rows = self._store.rows(name, 10 * len(expectation.events))
+    def _reported_until(self, expectation: Expectation) -> datetime:
+        """What was due before this moment was reported. At first, that is the beginning of the
+        newest window that a watch before this one has seen, or a deadline before it after which
+        something is still awaited; now, where nobody has watched."""
+        name, window = expectation.name, expectation.window
+        if name not in self._reported:
             # Events may have other windows: that of a month began before anybody watched.
-            own = [one for one in rows if one.frequency == expectation.window.frequency]
-            self._behind[name] = max(
-                (one.window_start or ALWAYS.start for one in own), default=None
-            )
-        return self._behind[name] or ALWAYS.end
+            known = [
+                (row.state, window.at(row.window_start))
+                for row in self._store.rows(name, MOST_WINDOWS * len(expectation.events))
+                if row.frequency == window.frequency and row.window_start is not None
+            ]
+            newest = max((span.start for _, span in known), default=self._began)
+            due = [expectation.deadline(span) for state, span in known if state == "waiting"]
+            self._reported[name] = min([newest, *due])
+        return self._reported[name]
 
     def _is_known(self, expectation: Expectation, span: Span) -> bool:
         return any(
@@ -144,5 +155,16 @@ class Watch:
         key = (expectation.name, span.name)
         if key not in self._waiters:
             wait = Wait(expectation.name, expectation.awaited(), span.start, expectation.need)
-            self._waiters[key] = Waiter(wait, self._sources, self._store, self._runtime)
+            self._waiters[key] = _Looking(wait, self._sources, self._store, self._runtime)
         return self._waiters[key]
+
+
+class _Looking(Waiter):
+    """What comes late and has to be told is missed in the table until its notice has gone out."""
+
+    def _keep(self, event: Awaited, span: Span, arrival: Arrival) -> None:
+        row = None
+        if self._store is not None and event.late == "event":
+            row = self._store.find(self.wait.name, span.name, event.title)
+        if row is None or row.state != "missed":
+            super()._keep(event, span, arrival)

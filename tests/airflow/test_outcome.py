@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from jinja2 import Template
 
 from singerlake.airflow.tab import page
 from singerlake.airflow.waiting import outcome
@@ -15,6 +17,7 @@ from singerlake.wait import HttpEvent, LakeCommit, Wait, Waiter, Window
 from singerlake.wait.arrival import Arrival
 from singerlake.wait.event import to_json
 from singerlake.wait.source.base import Question
+from singerlake.wait.status.name import NAME, fitting
 from singerlake.wait.status.store import Status
 from singerlake.wait.waiter import Progress, given_up
 
@@ -138,3 +141,21 @@ def test_a_hostile_name_stays_text() -> None:
         assert "&lt;script&gt;" in text
     assert "refresh" in page.page([row])
     assert "refresh" not in page.page([])
+
+
+def test_a_task_that_is_mapped_makes_as_many_events() -> None:
+    run = SimpleNamespace(dag_id="d", run_id="r")
+    made = {
+        index: Template(outcome.POST_ID).render(
+            dag_run=run, ti=SimpleNamespace(task_id="t", map_index=index)
+        )
+        for index in (-1, 0, 1)
+    }
+    assert made == {-1: "d/r/t", 0: "d/r/t/0", 1: "d/r/t/1"}
+
+
+@pytest.mark.parametrize("dag_id", ["plain", "t\u00e4glich", "\u6ce8\u6587", "\u6ce8" * 240])
+def test_the_id_of_a_post_is_a_header(dag_id: str) -> None:
+    found = outcome.post_header(fitting(f"{dag_id}/run/task"))
+    assert found.encode("latin-1").isascii() or dag_id == "t\u00e4glich"
+    assert len(found) <= NAME

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from singerlake.errors import Unavailable
+from singerlake.errors import NoAnswer, Unavailable
 from singerlake.lake import open_lake
 from singerlake.runtime import Runtime
 from singerlake.wait.inbox import Inbox
@@ -96,6 +96,34 @@ def test_a_watch_goes_on_while_its_database_is_away(
     assert run(*words, "--every", "0.01").exit_code == 130
     looks.clear()
     assert run(*words, "--once").exit_code == 5
+
+
+def test_an_address_that_is_dead_fills_no_other_mailbox(
+    lake: Path, tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "expectations.json"
+    expectation = {
+        "name": "too late",
+        "by": "1s",
+        "window": {"kind": "calendar", "frequency": "Y"},
+        "events": [{"type": "lake-run", "tap": "tap-never--x", "lake": str(lake)}],
+        "notify": ["mailto:ops@example.com", "http://example.com/hook"],
+    }
+    path.write_text(json.dumps({"expectations": [expectation]}))
+    sent: list[str] = []
+
+    def send(notice: Notice, address: str, *_: object) -> None:
+        sent.append(address)
+        if sent.count("http://example.com/hook") == 4:
+            raise KeyboardInterrupt
+        if address.startswith("http"):
+            raise NoAnswer("the webhook is away")
+
+    monkeypatch.setattr("singerlake.wait.notice.send", send)
+    result = run("events", "watch", path, "--database", database, "--every", "0.01")
+    assert result.exit_code == 130
+    assert sent.count("mailto:ops@example.com") == 1
+    assert result.stdout.count("missing") == 1
 
 
 @pytest.mark.slow

@@ -14,10 +14,12 @@ import time
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Engine
 
 from singerlake.cli.root import Root
 from singerlake.errors import Unavailable
 from singerlake.lake import Lake, open_lake
+from singerlake.wait.status.database import open_database
 from singerlake.wait.status.mirror import Mirror
 from tests.cli.lake import run, said
 from tests.lake.landing import KEYS, STREAM, TAP
@@ -112,6 +114,35 @@ def test_a_table_that_is_away_stops_no_wait(
     outcome = run("wait", lake, f"{TAP}/{STREAM}@1", "--name", "n", "--database", database)
     assert outcome.exit_code == 0
     assert "the database is away" in outcome.stderr
+
+
+AWAY = "postgresql://me:s3cret@127.0.0.1:1/waits"
+
+
+def test_a_database_that_is_away_at_the_beginning_ends_no_wait(
+    lake: Path, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The table is for others; and a post may come once the database is back."""
+    outcome = run("wait", lake, f"{TAP}/{STREAM}@1", "--name", "n", "--database", AWAY)
+    assert outcome.exit_code == 0, outcome.output
+    assert "does not answer" in outcome.stderr
+    said("events", "mark", "file", "--time", "2026-03-03", "--database", database)
+    opened: list[str] = []
+
+    def open_later(url: str) -> Engine:
+        opened.append(url)
+        return open_database(AWAY if len(opened) < 3 else url)
+
+    words = ("--http", "file", "--since", "2026-01-01", "--timeout", "9s", "--every", "0.1")
+    with monkeypatch.context() as patched:
+        patched.setattr("singerlake.wait.status.database.open_database", open_later)
+        assert "received" in said("wait", *words, "--database", database)
+    assert len(opened) == 3
+    outcome = run("wait", "--http", "file", "--timeout", "1s", "--database", AWAY)
+    assert outcome.exit_code == 5
+    assert "missing at the deadline: file" in outcome.output
+    assert "s3cret" not in outcome.output
+    assert run("wait", "--http", "file", "--database", "nonsense").exit_code == 2
 
 
 def test_a_name_that_is_nearly_right_is_a_warning(lake: Path) -> None:

@@ -44,6 +44,7 @@ def test_the_table_follows(store: StatusStore) -> None:
     assert states(store) == {"a": "received", "b": "missed"}
     assert [row.name for row in store.rows_under("dag/run/")] == ["a", "b"]
     assert store.rows_under("dag/r_n/") == []
+    assert store.rows_under("Dag/run/") == []  # another DAG, which others may see
 
 
 def test_what_was_not_written_is_written_later(

@@ -32,6 +32,8 @@ class Faulty:
     def look(self, questions: Sequence[Question]) -> list[Answer]:
         if questions[0].event.arguments["how"] == "raises":
             raise KeyError("queue")
+        if questions[0].event.arguments["how"] == "is none":
+            return None  # type: ignore[return-value]
         return []
 
     def close(self) -> None: ...
@@ -82,6 +84,7 @@ def test_what_is_no_source_is_an_error_of_its_event_alone(name: str) -> None:
     [
         ("Faulty", "raises", "KeyError: 'queue'"),
         ("Faulty", "says nothing", "expected an answer to each of 1 questions, found 0"),
+        ("Faulty", "is none", "TypeError"),
         ("never_made", "", "KeyError"),
     ],
 )

@@ -77,6 +77,16 @@ def test_bad_posts_are_refused_with_the_reason(url: str, inbox: Inbox, body: byt
     assert bodies(inbox, "a") == []
 
 
+def test_json_in_json_has_a_bound_that_every_wait_can_read(url: str, inbox: Inbox) -> None:
+    """Python's parser takes what the stack has left: one post too deep would stop all waits."""
+    for levels, status in ((100, 201), (101, 400), (980, 400)):
+        body = b'{"a":[' * (levels // 2) + b"{}" * (levels % 2) + b"]}" * (levels // 2)
+        answer = httpx.post(f"{url}/events/a", content=body)
+        assert (levels, answer.status_code) == (levels, status)
+    assert "levels" in answer.json()["message"]
+    assert len(bodies(inbox, "a")) == 1
+
+
 def test_other_requests_are_refused(url: str) -> None:
     assert httpx.get(f"{url}/events/a").status_code == 405
     assert httpx.post(f"{url}/events/").status_code == 404

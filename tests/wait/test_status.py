@@ -9,11 +9,13 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from sqlalchemy import inspect, text
 
 from singerlake.errors import BadLocation, ConfigError, Unavailable, UnsupportedFormat
 from singerlake.wait import Arrival, HttpEvent, Window
 from singerlake.wait.inbox import Inbox
+from singerlake.wait.status import database
 from singerlake.wait.status.database import VERSION_TABLE, open_database
 from singerlake.wait.status.store import StatusStore
 from singerlake.wait.status.table import METADATA
@@ -125,6 +127,18 @@ def test_tables_of_a_newer_version_are_refused(url: str) -> None:
     engine.dispose()
     with pytest.raises(UnsupportedFormat, match="upgrade Singerlake"):
         open_database(url)
+
+
+def test_tables_that_another_makes_for_too_long_are_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "_BUSY_SECONDS", 0.1)
+    with (
+        FileLock(tmp_path / "waits.db.migration", is_singleton=False),
+        pytest.raises(Unavailable, match="try again"),
+    ):
+        open_database(f"sqlite:///{tmp_path}/waits.db")
+    open_database(f"sqlite:///{tmp_path}/waits.db").dispose()
 
 
 def test_an_upgrade_keeps_what_is_there(tmp_path: Path) -> None:

@@ -72,8 +72,14 @@ def test_what_is_missing_at_its_deadline_is_reported_once(desk: Desk) -> None:
     assert watch.look() == []
     assert desk.watch(by_six("A", "B")).look() == []  # nor after a restart
     desk.inbox.take("B", {})
-    assert kinds(watch.look()) == [("late", "2026-07-07", ["B"])]
+    (late,) = watch.look()
+    assert kinds([late]) == [("late", "2026-07-07", ["B"])]
+    assert kinds(watch.look()) == [("late", "2026-07-07", ["B"])]  # it has not gone out yet
+    assert kinds(desk.watch(by_six("A", "B")).look()) == [("late", "2026-07-07", ["B"])]
+    watch.done(late)
     assert watch.look() == []
+    assert desk.watch(by_six("A", "B")).look() == []
+    assert [one.late for one in desk.store.rows("by six")] == [False, True]
 
 
 def test_every_window_counts_anew(desk: Desk) -> None:
@@ -126,6 +132,11 @@ def test_a_file_of_expectations(tmp_path: Path) -> None:
         '{"expectations": [{"name": "x", "by": "6h", "window": {"kind": "calendar",'
         ' "frequency": "D"}, "events": []}]}',
         '{"expectations": [{"name": "x", "bye": "6h"}]}',
+        '{"expectations": [{"name": "x", "by": "6h", "window": {"kind": "calendar",'
+        ' "frequency": "D"}, "events": [{"type": "http", "post": "a", "moving": true}]}]}',
+        '{"expectations": [{"name": "x", "by": "6h", "window": {"kind": "calendar",'
+        ' "frequency": "D"}, "events": [{"type": "http", "post": "a", "window":'
+        ' {"kind": "sliding", "seconds": 60}}]}]}',
     ],
 )
 def test_bad_files_are_refused(tmp_path: Path, text: str) -> None:

@@ -15,9 +15,16 @@ from singerlake.format import times
 from singerlake.wait import event as events
 from singerlake.wait.event import Awaited
 from singerlake.wait.need import Need
+from singerlake.wait.status.name import fitting
 from singerlake.wait.waiter import Progress, Standing, Wait
 
 Outcome = Literal["success", "failed", "skipped"]
+
+POST_ID = (
+    "{{ dag_run.dag_id }}/{{ dag_run.run_id }}/{{ ti.task_id }}"
+    "{% if ti.map_index >= 0 %}/{{ ti.map_index }}{% endif %}"
+)
+"""What makes two posts of one task one, and of two mapped ones two."""
 
 _LONGEST = 80
 """Of each part of a name: the table keeps 250 characters."""
@@ -99,6 +106,15 @@ def complaint(progress: Progress, own: str | None, deadline: datetime | None) ->
 def wait_name(dag_id: str, run_id: str, *rest: str) -> str:
     """The name of a wait in the table: what begins with a run's name belongs to the run."""
     return "/".join(_part(text) for text in (dag_id, run_id, *rest))
+
+
+def post_header(post_id: str) -> str:
+    """An id as a header: that has Latin-1 alone, and the id of a DAG any letters."""
+    try:
+        post_id.encode("latin-1")
+    except UnicodeEncodeError:
+        return fitting(quote(post_id, safe="/:+"))
+    return post_id
 
 
 def moment(text: str, what: str) -> datetime:

@@ -88,12 +88,12 @@ def watch(
     sources = _sources(waits, options_of(storage_options, pairs), every)
     watching = extra_module("wait.watch", "wait", PACKAGES).Watch(expected, sources, waits.store())
     client = extra_module("http.client", "wait", PACKAGES).Client()
-    never = threading.Event()
+    never, told = threading.Event(), set[tuple[str, str]]()
     while True:
         try:
             found = watching.look()
             for notice in found:
-                _send(notice, notices, server, client, as_json, watching)
+                _send(notice, notices, server, client, as_json, watching, told)
         except Unavailable as error:
             # The database of waits is away: who watches for absence must not be absent itself.
             if once:
@@ -131,19 +131,32 @@ def _sources(waits: Any, options: dict[str, Any], every: float) -> dict[str, Any
 
 
 def _send(
-    notice: Any, notices: Any, server: Any, client: Any, as_json: bool, watching: Any
+    notice: Any,
+    notices: Any,
+    server: Any,
+    client: Any,
+    as_json: bool,
+    watching: Any,
+    told: set[tuple[str, str]],
 ) -> None:
-    """To everybody; what did not go out is tried again at the next look."""
-    if as_json:
-        print_json_lines([notices.as_json(notice)])
-    else:
-        say("[red]" if notice.kind == "missed" else "[yellow]", shown(notice.text))
+    """To everybody; what did not go out is tried again at the next look. `told` is who knows:
+    while one address is dead, the others get no notice at every look."""
+    if (notice.text, "") not in told:
+        if as_json:
+            print_json_lines([notices.as_json(notice)])
+        else:
+            say("[red]" if notice.kind == "missed" else "[yellow]", shown(notice.text))
+    told.add((notice.text, ""))
     failed = False
     for address in notice.expectation.notify:
+        if (notice.text, address) in told:
+            continue
         try:
             notices.send(notice, address, server, client)
+            told.add((notice.text, address))
         except SingerlakeError as error:
             failed = True
             complain(f"{type(error).__name__}: {error}")
     if not failed:
         watching.done(notice)
+        told -= {(notice.text, address) for address in ("", *notice.expectation.notify)}

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from singerlake.errors import NotFound, SingerlakeError, StoreError
+from singerlake.errors import NotFound, SingerlakeError
 from singerlake.format.keys import RunKeys, StreamKeys
 from singerlake.format.manifest import File
 from singerlake.format.run_log import Row, RunLog
@@ -113,7 +113,8 @@ class _Followed:
 
     def _answer(self, question: Question, key: str, look: Look) -> Answer:
         change, answer = self._known.get(question, (-1, None))
-        if change == look.change and not isinstance(answer, StoreError):
+        # What is damaged may be mended while this document stays as it is: a segment comes back.
+        if change == look.change and not isinstance(answer, SingerlakeError):
             return answer
         answer = self._fresh_answer(question, key, look)
         _keep(self._known, question, (look.change, answer), MOST_ANSWERS)

@@ -47,7 +47,7 @@ class OwnSource:
 
     def _answers(self, name: str, questions: Sequence[Question]) -> Sequence[Answer]:
         try:
-            found = self._source(name).look(questions)
+            found = list(self._source(name).look(questions))
         except SingerlakeError as error:
             return [error] * len(questions)
         except Exception as error:

@@ -103,8 +103,18 @@ def _alone(engine: Engine) -> Iterator[None]:
     if path in (None, "", ":memory:"):
         yield
         return
-    with FileLock(f"{path}.migration", timeout=_BUSY_SECONDS):
+    lock = FileLock(f"{path}.migration", timeout=_BUSY_SECONDS)
+    try:
+        lock.acquire()
+    except OSError as error:
+        raise Unavailable(
+            f"sqlite:///{path}: the tables cannot be made now ({error}); another process may be "
+            "making them: try again, and see that its folder can be written to"
+        ) from None
+    try:
         yield
+    finally:
+        lock.release()
 
 
 def _config() -> Config:

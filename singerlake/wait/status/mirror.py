@@ -46,10 +46,13 @@ class Mirror:
 
     def _write(self, one: Standing, error: str) -> None:
         name, window, title = self._wait.name, one.span.name, one.event.title
-        self._store.declare(name, one.event, one.span, self._wait.deadline)
+        row = self._store.declare(name, one.event, one.span, self._wait.deadline)
         if one.arrival is not None:
             self._store.receive(name, window, title, one.arrival)
             return
+        is_anew = row.state == "missed" or one.event.frequency == "sliding"
+        if one.state == "waiting" and row.state != "waiting" and is_anew:
+            self._store.await_again(name, window, title, self._wait.deadline)
         self._store.fail(name, window, title, error)
         if one.state == "missed":
             self._store.miss(name, window, title)

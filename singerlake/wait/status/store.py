@@ -96,6 +96,23 @@ class StatusStore:
         known = {} if deadline is None else {"timeout": deadline}
         self._change(wait, window, name, ("waiting",), state="missed", **known)
 
+    def await_again(
+        self, wait: str, window: str, name: str, deadline: datetime | None = None
+    ) -> None:
+        """What came has slid out of its window, or what was given up is waited for anew."""
+        self._change(
+            wait,
+            window,
+            name,
+            ("received", "missed"),
+            late=False,
+            state="waiting",
+            last_receive=None,
+            last_receive_time=None,
+            position=None,
+            timeout=deadline,
+        )
+
     def fail(self, wait: str, window: str, name: str, error: str) -> None:
         """Nobody can know now; "" where somebody can again."""
         self._change(wait, window, name, ("waiting", "missed"), error=error)
@@ -110,7 +127,8 @@ class StatusStore:
 
     def rows_under(self, prefix: str, limit: int | None = None) -> list[Status]:
         """Those of all waits whose names begin so, the newest last."""
-        return self._rows(AWAITED.c.wait.startswith(prefix, autoescape=True), limit)
+        # Not LIKE: for SQLite, the run of a DAG `Sales` would be one of `sales`.
+        return self._rows(func.substr(AWAITED.c.wait, 1, len(prefix)) == prefix, limit)
 
     def forget(self, before: datetime) -> int:
         """Remove rows that nobody has changed since, except those still waited for."""
