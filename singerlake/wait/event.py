@@ -56,12 +56,16 @@ class Awaited(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", omit_
             return ""
         return "sliding" if isinstance(self.window, Sliding) else self.window.frequency
 
+    @property
+    def moves(self) -> bool:
+        """Whether its window follows the clock, so that what arrived can be missing again."""
+        return self.moving or isinstance(self.window, Sliding)
+
     def span(self, own_time: datetime, now: datetime) -> Span:
         """Where an event counts, for a wait of this time, when somebody looks now."""
         if self.window is None:
             return ALWAYS
-        moves = self.moving or isinstance(self.window, Sliding)
-        return self.window.at(now if moves else own_time)
+        return self.window.at(now if self.moves else own_time)
 
 
 class LakeRun(Awaited, frozen=True, kw_only=True, tag="lake-run"):

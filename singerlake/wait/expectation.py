@@ -10,7 +10,7 @@ import msgspec
 from singerlake.errors import ConfigError
 from singerlake.wait.event import AnyEvent, require_names
 from singerlake.wait.need import ALL, Need
-from singerlake.wait.window import Sliding, Span, Window, parse_offset
+from singerlake.wait.window import Span, Window, parse_offset
 
 
 class Expectation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -30,7 +30,7 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         require_names(self.events)
         self.need.of(len(self.events))
         for one in self.events:
-            if one.moving or isinstance(one.window, Sliding):
+            if one.moves:
                 raise ConfigError(
                     f"{self.name}: expected events with a window that stays, for a window that is "
                     f"over is looked at again, found {one.title!r}, whose window follows the clock"

@@ -31,6 +31,7 @@ def a_user_can_try_a_dag(ground: Ground, tmp_path: Path) -> None:
     wanted = {"here": "success", "position": "success", "missing": "failed", "skipped": "skipped"}
     assert ends == wanted, done.stdout[-3000:] + done.stderr[-3000:]
     assert "missing at" in done.stdout + done.stderr
+    assert "refused moving sliding\n" in done.stdout
 
 
 def _ends(line: str) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 from airflow.sdk import TaskGroup
 
 from singerlake.airflow.waiting.sensor import EventsSensor
+from singerlake.errors import ConfigError
 from singerlake.wait.event import Awaited, require_names
 from singerlake.wait.need import ALL, Need
 
@@ -36,6 +37,12 @@ def wait_for(
     """
     require_names(events)
     need.of(len(events))
+    for event in events:
+        if event.moves:
+            raise ConfigError(
+                f"{event.title!r} has a window that follows the clock, and a task that succeeded "
+                "never waits again; give all events to one EventsSensor instead of wait_for"
+            )
     shared: dict[str, Any] = {"deadline": deadline, "soft_fail": soft_fail, **more}
     with TaskGroup(group_id=group_id) as group:
         name = str(group.group_id)
