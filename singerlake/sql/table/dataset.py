@@ -88,7 +88,7 @@ class SourceScanner:
 
     def _batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         needed = self._needed()
-        if not needed:
+        if not needed and self.filter is None:
             yield from self._counted(schema)
             return
         for batch in self.source.batches(needed):
