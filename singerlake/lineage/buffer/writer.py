@@ -68,7 +68,8 @@ class Writer:
         try:
             first = self._write(events)
         except (SingerlakeError, sqlite3.Error, OSError) as error:
-            logger.error("%d events were refused: %s", len(events), error)
+            if events:  # else somebody only asks whether writes succeed again
+                logger.error("%d events were refused: %s", len(events), error)
             return _refusal(error)
         except Exception as error:  # a writer that ends in silence would hold all requests
             logger.exception("the writer failed, and goes on")
