@@ -54,8 +54,11 @@ class Writer:
 
     def write_now(self, events: Sequence[bytes]) -> Outcome | None:
         """On the thread that asks, which saves two changes of threads; None where another thread
-        writes, or the disk is slow."""
-        if self._seconds > QUICK_SECONDS or not self._turn.acquire(blocking=False):
+        writes, the disk is slow, or a new partition may be due: to close the old one takes half a
+        minute where somebody reads it."""
+        if self._since_look <= 1 or self._seconds > QUICK_SECONDS:
+            return None
+        if not self._turn.acquire(blocking=False):
             return None
         try:
             return None if self._closed else self._outcome(events)
