@@ -12,7 +12,7 @@ from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from http.client import HTTPException, HTTPResponse
+from http.client import HTTPConnection, HTTPException, HTTPResponse
 from pathlib import Path
 
 from singerlake.errors import ConfigError, NoAnswer
@@ -84,8 +84,9 @@ class Client:
             connection = self._connections.take(address, options.connect_seconds, trust)
             try:
                 connection.sock.settimeout(options.read_seconds)
-                connection.request(method, address.target, body, given)
-                response = connection.getresponse()
+                response = _exchanged(connection, method, address.target, body, given)
+                if response.status < 200:  # what comes behind it would answer the next request
+                    raise NoAnswer(f"{shown(address)}: HTTP {response.status} is no answer")
                 content = self._read(response, until, address)
             except BaseException:
                 connection.close()
@@ -111,10 +112,29 @@ class Client:
         return b"".join(parts)
 
 
+def _exchanged(
+    connection: HTTPConnection,
+    method: str,
+    target: str,
+    body: bytes | None,
+    headers: Mapping[str, str],
+) -> HTTPResponse:
+    """The head of the answer. A server may refuse a large body by its head, answer, and close
+    before all of it is sent: that is an answer too, else it would be asked again for ever."""
+    try:
+        connection.request(method, target, body, headers)
+    except (ConnectionError, ssl.SSLEOFError) as error:
+        try:
+            return connection.getresponse()
+        except (HTTPException, OSError):
+            raise error from None
+    return connection.getresponse()
+
+
 def _reason(error: Exception) -> str:
     """What happened, without anything of the address."""
     if isinstance(error, ssl.SSLError):
-        return f"TLS: {getattr(error, 'verify_message', '') or error.reason}"
+        return f"TLS: {getattr(error, 'verify_message', '') or error.reason or 'it ended'}"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return type(error).__name__

@@ -39,8 +39,13 @@ class SlotLoop:
         """Until the processor stops."""
         grant: Grant | None = None
         outcome: Outcome | None = None
+        at_most_once = self._processor.terms.at_most_once
         while not self._processor.stopping.is_set():
-            probes, tried = self._processor.outage.enter(), False
+            if grant is not None and self._processor.outage.lasts and not at_most_once:
+                # It came as the outage began: its lease would end while this slot waits.
+                self._settle(Outcome(grant.key, grant.token, "later"))
+                grant = None
+            probes, tried = grant is None and self._processor.outage.enter(), False
             try:
                 if grant is None:
                     grant, self._began = self._next(), self._runtime.monotonic()

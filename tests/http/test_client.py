@@ -140,6 +140,40 @@ def test_a_connection_is_used_again_and_one_that_has_ended_is_not() -> None:
     assert taken[0] == taken[1] != taken[2]
 
 
+def test_a_large_body_may_be_refused_before_it_is_sent() -> None:
+    def refuse(opened: socket.socket) -> None:
+        answer = b"HTTP/1.1 413 Too Large\r\ncontent-length: 3\r\nconnection: close\r\n\r\nbig"
+        opened.sendall(answer)
+        opened.close()
+
+    with peer(refuse) as url:
+        answer = Client().post(url, bytes(20_000_000))
+    assert (answer.status, answer.body) == (413, b"big")
+
+
+def test_an_answer_before_the_answer_is_not_taken_for_that_of_the_next_request() -> None:
+    def run(listener: socket.socket) -> None:
+        for number in range(2):
+            opened, _ = listener.accept()
+            with opened:
+                opened.recv(65536)
+                if not number:
+                    opened.sendall(b"HTTP/1.1 103 Early Hints\r\n\r\n")
+                    time.sleep(0.1)
+                opened.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\n%d" % number)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=run, args=(listener,))
+        thread.start()
+        client = Client()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        with pytest.raises(NoAnswer, match="103"):
+            client.post(url, b"first")
+        assert client.post(url, b"second").body == b"1"
+        client.close()
+        thread.join()
+
+
 def test_an_answer_that_ends_too_early_is_none() -> None:
     def cut(opened: socket.socket) -> None:
         opened.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nx")

@@ -54,8 +54,11 @@ class Writer:
 
     def write_now(self, events: Sequence[bytes]) -> Outcome | None:
         """On the thread that asks, which saves two changes of threads; None where another thread
-        writes, or the disk is slow."""
-        if self._seconds > QUICK_SECONDS or not self._turn.acquire(blocking=False):
+        writes, the disk is slow, or a new partition may be due: to close the old one takes half a
+        minute where somebody reads it."""
+        if self._since_look <= 1 or self._seconds > QUICK_SECONDS:
+            return None
+        if not self._turn.acquire(blocking=False):
             return None
         try:
             return None if self._closed else self._outcome(events)
@@ -68,7 +71,8 @@ class Writer:
         try:
             first = self._write(events)
         except (SingerlakeError, sqlite3.Error, OSError) as error:
-            logger.error("%d events were refused: %s", len(events), error)
+            if events:  # else somebody only asks whether writes succeed again
+                logger.error("%d events were refused: %s", len(events), error)
             return _refusal(error)
         except Exception as error:  # a writer that ends in silence would hold all requests
             logger.exception("the writer failed, and goes on")

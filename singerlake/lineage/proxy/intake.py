@@ -6,8 +6,9 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 
-from singerlake.errors import BusyError
+from singerlake.errors import BusyError, SingerlakeError
 from singerlake.http.answer import Problem as HttpProblem
 from singerlake.lineage.buffer.buffer import Buffer
 from singerlake.lineage.buffer.waiting import Outcome
@@ -108,6 +109,14 @@ class Intake:
                 reply.set_result(outcome)
             # Taken last: while it is here, the writer's thread need not wake the loop again.
             self._settled.popleft()
+
+    def try_again(self) -> None:
+        """Find out whether events can be written again; from another thread. A proxy that is not
+        ready gets none from a balancer, so that none would ever tell."""
+        if self.unavailable:
+            with suppress(SingerlakeError):
+                self._buffer.put([])
+                self.unavailable = ""
 
     def _note(self, outcome: Outcome) -> None:
         if isinstance(outcome, Exception):

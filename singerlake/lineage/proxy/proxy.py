@@ -80,6 +80,7 @@ class Proxy:
         failing = [one.name for one in self.consumers if one.health.failing_seconds > limit]
         try:
             self.buffer.keep(failing)
+            self._intake.try_again()
             self._show()
         except (sqlite3.Error, OSError) as error:
             logger.error("the buffer cannot be looked after now: %s", error)

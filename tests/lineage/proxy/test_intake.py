@@ -11,7 +11,7 @@ import pytest
 
 from singerlake.http.answer import Problem
 from singerlake.lineage.buffer import Buffer
-from singerlake.lineage.buffer.writer import Writer
+from singerlake.lineage.buffer.writer import LOOK_EVERY, Writer
 from singerlake.lineage.proxy.intake import Intake
 from singerlake.lineage.proxy.meters import Meters
 from singerlake.lineage.schema.validator import Validator
@@ -27,7 +27,7 @@ Written = list[tuple[str, int]]
 def buffer(tmp_path: Path) -> Iterator[Buffer]:
     with opened(tmp_path) as buffer:
         buffer.put([b"first"])  # begins a partition, which takes longer than a commit
-        buffer._writer._seconds = 0.0
+        buffer._writer._seconds, buffer._writer._since_look = 0.0, LOOK_EVERY
         yield buffer
 
 
@@ -112,6 +112,18 @@ def test_a_slow_disk_or_a_large_batch_does_not_hold_up_the_loop(
     asyncio.run(one(1.0, [b"slow"]))
     asyncio.run(one(0.0, [b"much" * 10_000] * 3))
     assert written == [(WRITER, 1), (WRITER, 3)]
+
+
+def test_a_new_partition_does_not_hold_up_the_loop(
+    intake: Intake, buffer: Buffer, written: Written
+) -> None:
+    async def one(until_look: int) -> None:
+        buffer._writer._seconds, buffer._writer._since_look = 0.0, until_look
+        await intake.keep([b"event"])
+
+    for until_look in (2, 1, 0):
+        asyncio.run(one(until_look))
+    assert written == [(LOOP, 1), (WRITER, 1), (WRITER, 1)]
 
 
 def test_a_write_that_fails_at_once_is_answered_as_one_that_fails_later(

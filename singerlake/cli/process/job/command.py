@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import threading
+import time
 
 from singerlake.errors import ConfigError, Later
 from singerlake.processor import Event
@@ -14,6 +15,10 @@ DONE, LATER = 0, 75
 
 LOOK_SECONDS = 0.2
 PUT_BACK = 60.0
+
+STOPPED_SECONDS = 0.5
+"""systemd stops a service by a signal to each of its processes: a command may end by its own some
+milliseconds before ours has come, and a job that is stopped has not failed."""
 
 
 class CommandFailed(Exception):
@@ -41,6 +46,7 @@ class CommandJob:
         if code == LATER:
             raise Later(PUT_BACK)
         if code != DONE:
+            time.sleep(STOPPED_SECONDS)
             raise CommandFailed(f"{self._command[0]} ended with {code}")
 
     def _wait(self, process: subprocess.Popen[bytes], event: Event) -> int:

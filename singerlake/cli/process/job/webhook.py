@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-import http.client
-import urllib.error
-import urllib.request
-from collections.abc import Callable
-from urllib.parse import urlsplit
+import re
+from collections.abc import Callable, Mapping
 
 from singerlake.cli.process.job.command import line_of
 from singerlake.errors import ConfigError, Later, Unavailable
+from singerlake.http.address import checked, shown
+from singerlake.http.client import Client
 from singerlake.processor import Event
 
-ANSWER_WITHIN = 30.0
 PUT_BACK = 60.0
+MOST = 3600.0
 _BUSY = (429, 503)
 
 
 def webhook(url: str) -> Callable[[Event], None]:
     """Posts an event as JSON: an answer of 2xx is done, 429 and 503 later, anything else a failed
-    attempt. The headers have what a receiver needs to recognise an event that comes again."""
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigError(f"--job webhook: expected webhook:https://HOST/…, found {url!r}")
-    shown = f"{parts.scheme}://{parts.hostname}{parts.path}"
+    attempt, a redirect too: followed, it would be a GET, and the event would be gone. The headers
+    have what a receiver needs to recognise an event that comes again."""
+    try:
+        address = checked(url)
+    except ConfigError as error:
+        raise ConfigError(f"--job webhook: expected webhook:https://HOST/…; {error}") from None
+    client = Client()
 
     def post(event: Event) -> None:
         headers = {
@@ -32,17 +33,16 @@ def webhook(url: str) -> Callable[[Event], None]:
             "Singerlake-Position": str(event.position),
             "Singerlake-Token": str(event.token),
         }
-        request = urllib.request.Request(url, line_of(event), headers, method="POST")
-        try:
-            with urllib.request.urlopen(request, timeout=ANSWER_WITHIN) as answer:
-                answer.read(1)
-        except urllib.error.HTTPError as error:
-            with error:
-                if error.code in _BUSY:
-                    after = error.headers.get("Retry-After", "")
-                    raise Later(float(after) if after.isdigit() else PUT_BACK) from None
-            raise Unavailable(f"{shown} answered {error.code}") from None
-        except (OSError, http.client.HTTPException) as error:
-            raise Unavailable(f"{shown}: {error}") from None
+        answer = client.post(url, line_of(event), headers)
+        if answer.status in _BUSY:
+            raise Later(_seconds(answer.headers))
+        if not 200 <= answer.status < 300:
+            raise Unavailable(f"{shown(address)} answered {answer.status}")
 
     return post
+
+
+def _seconds(headers: Mapping[str, str]) -> float:
+    """What a busy receiver asks for, at most an hour."""
+    after = next((value for name, value in headers.items() if name.lower() == "retry-after"), "")
+    return min(float(after), MOST) if re.fullmatch(r"[0-9]{1,9}", after.strip()) else PUT_BACK
