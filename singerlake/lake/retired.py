@@ -23,6 +23,7 @@ from singerlake.lake import clock, naming
 from singerlake.lake.alone import Accounted, Alone, of_merge, sort_out
 from singerlake.lake.inventory import StreamInventory
 from singerlake.lake.parallel import in_parallel
+from singerlake.lake.returned import Returned
 from singerlake.store import Store
 
 
@@ -75,13 +76,16 @@ def find(
     retired, log = Retired(), Accounted()
     lying: Container[str] = found.files if readable is None else readable
     checksums = dict(readable or {})
+    named: set[str] = set()
     committed: dict[str, File] = {}
     for file in files:
         checksums[file.path] = file.checksum
+        named.add(file.path)
         log.add([file.checksum], file.path in found.files)
         if file.merge is not None:
             committed[file.merge.path] = file
-    very = partial(_very, store, found.keys, found.files, checksums)
+    returned = Returned(found.files.keys() - named)
+    very = partial(_very, store, found.keys, found.files, checksums, returned)
     documents = read_all(store, found.keys, committed)
     retired.lost.update(committed.keys() - documents.keys())
     for path, merge in documents.items():
@@ -134,6 +138,7 @@ def _very(
     keys: StreamKeys,
     listed: Container[str],
     checksums: dict[str, str],
+    returned: Returned,
     merge: Merge,
 ) -> list[Retiree]:
     """What a merge replaces, less other files that had the same names later.
@@ -141,9 +146,10 @@ def _very(
     A name that ends in digits of its file's hash is of that file alone. An older one was free again
     after a purge, so a file that has it is read, and its checksum compared.
     """
+    replaced = returned.replaced_by(merge)
     older = [
         one.path
-        for one in merge.retired
+        for one in replaced
         if one.checksum
         and one.path in listed
         and one.path not in checksums
@@ -154,7 +160,7 @@ def _very(
     checksums.update((path, read or "") for path, read in zip(older, found, strict=True))
     return [
         one
-        for one in merge.retired
+        for one in replaced
         if not one.checksum or checksums.get(one.path) in (None, "", one.checksum)
     ]
 
@@ -200,7 +206,7 @@ def by_listing(
     it was made from hold the same lines: where both are there, the merged file is taken.
     """
     checksums = {path: checksum for path, checksum in readable.items() if checksum}
-    very = partial(_very, store, keys, readable, checksums)
+    very = partial(_very, store, keys, readable, checksums, Returned(readable))
     every = read_all(store, keys, documents)
     there = _newest_document({path: one for path, one in every.items() if one.path in readable})
     left_out: set[str] = set()
