@@ -87,6 +87,8 @@ def find(
     returned = Returned(found.files.keys() - named)
     very = partial(_very, store, found.keys, found.files, checksums, returned)
     documents = read_all(store, found.keys, committed)
+    others = standing_in(store, found.keys, committed, documents, found.merges)
+    documents |= {path: merge for path, (_, merge) in others.items()}
     retired.lost.update(committed.keys() - documents.keys())
     for path, merge in documents.items():
         row = committed[path]
@@ -95,6 +97,7 @@ def find(
         for one in very(merge):
             _note(retired.replaced_at, one.path, one.at or since)
     known = {*committed, *(row.path for row in committed.values()), *retired.replaced}
+    known |= {path for path, _ in others.values()}
     loose = read_all(store, found.keys, (path for path in found.merges if path not in known))
     loose = {path: merge for path, merge in loose.items() if merge.path not in known}
     there = {path: merge for path, merge in loose.items() if merge.path in lying}
@@ -106,6 +109,26 @@ def find(
     gone = {path for path in found.merges if path not in known and path not in kept}
     retired.left_at.update((path, found.merges[path]) for path in gone)
     return retired
+
+
+def standing_in(
+    store: Store,
+    keys: StreamKeys,
+    committed: Mapping[str, File],
+    documents: Mapping[str, Merge],
+    listed: Iterable[str],
+) -> dict[str, tuple[str, Merge]]:
+    """By the paths of lost documents of committed merges, others of the same files: one of a log in
+    which the file had other numbers says the same of what it was made from."""
+    lost = {row.path: path for path, row in committed.items() if path not in documents}
+    if not lost:
+        return {}
+    every = read_all(store, keys, (path for path in listed if path not in committed))
+    return {
+        lost[merge.path]: (path, merge)
+        for path, merge in sorted(every.items())
+        if merge.path in lost and len(merge.parts) == committed[lost[merge.path]].parts
+    }
 
 
 def _newest_document(merges: Mapping[str, Merge]) -> dict[str, Merge]:
