@@ -16,7 +16,7 @@ from singerlake.errors import NotFound
 from singerlake.format.keys import StreamKeys
 from singerlake.format.manifest import File, MergeRef
 from singerlake.format.merge import Merge
-from singerlake.lake import log, retired
+from singerlake.lake import adoption, log, retired
 from singerlake.store import Store
 
 
@@ -33,13 +33,33 @@ def with_merges(
 
     The last merge may go on behind the rows: it was made from the same log.
     """
+    merges = list(merges)
+    listed = _documented(store, keys, files, merges)
     if not files or all(row.path in there for row in files):
-        return list(files)
+        return listed
     known = retired.read_all(store, keys, merges)
     rows: list[File] = []
-    for row in _merged(store, keys, files, there, known, files[-1].sequence):
+    for row in _merged(store, keys, listed, there, known, files[-1].sequence):
         rows += _apart(store, keys, row, there, known) or [row]
     return rows
+
+
+def _documented(
+    store: Store, keys: StreamKeys, files: Sequence[File], merges: Iterable[str]
+) -> list[File]:
+    """The rows; where the document of one is lost, and another of its file is there, with a new one
+    that is made from that."""
+    committed = {row.merge.path: row for row in files if row.merge is not None}
+    documents = retired.read_all(store, keys, committed)
+    made: dict[str, File] = {}
+    for lost, (path, told) in retired.standing_in(
+        store, keys, committed, documents, merges
+    ).items():
+        row = committed[lost]
+        first = row.lowest_sequence
+        reference = adoption.renewed(store, keys, path, told.numbered_from(first), first)
+        made[lost] = msgspec.structs.replace(row, merge=reference)
+    return [made.get(row.merge.path, row) if row.merge is not None else row for row in files]
 
 
 def _merged(

@@ -9,8 +9,9 @@ State = Literal["whole", "shorter", "newer files", "missing files", "no log", "g
 """How a stream's log, its files and what is known of both stand to each other.
 
 `whole`: all agrees. `shorter`: the log ends before something that was read or written of it, or
-has other commits. `newer files`: files that it does not name. `missing files`: it names files that
-are not there. `no log`: files, and no manifest that can be read. `gone`: nothing is there.
+has other commits. `newer files`: files that it does not name. `missing files`: it names files, or
+documents of merges, that are not there. `no log`: files, and no manifest that can be read. `gone`:
+nothing is there.
 """
 
 

@@ -13,6 +13,7 @@ from singerlake.errors import CorruptDocument, NotFound
 from singerlake.format import keys as key_names
 from singerlake.format import marker
 from singerlake.format.keys import StreamKeys
+from singerlake.format.manifest import File
 from singerlake.lake import (
     acceptance,
     check_stream,
@@ -100,11 +101,11 @@ def _stand(
     keys, checked = found.keys, CheckReport()
     looked = list(check_stream.check_stream(store, found, checked, places))
     newer = [each for each in looked if isinstance(each.file, ListedFile)]
-    gone = [
-        each
-        for each in looked
-        if not isinstance(each.file, ListedFile) and each.file.path not in found.files
-    ]
+    rows = [each.file for each in looked if isinstance(each.file, File)]
+    named = {row.path for row in rows} - found.files.keys()
+    named |= {row.merge.path for row in rows if row.merge is not None} - found.merges.keys()
+    # What was committed since the listing is there by now.
+    gone = [path for path in named if not _is_there(store, keys.under(path))]
     wrong = [*checked.findings, *missing]
     codes = {one.code for one in wrong}
     state: State = "whole"
@@ -128,6 +129,14 @@ def _stand(
         missing_files=len(gone),
         reasons=tuple(dict.fromkeys([*reasons, *(one.message for one in missing)])),
     )
+
+
+def _is_there(store: Store, key: str) -> bool:
+    try:
+        store.size(key)
+    except NotFound:
+        return False
+    return True
 
 
 def _end(store: Store, keys: StreamKeys) -> int | None:

@@ -23,6 +23,7 @@ from singerlake.lake import clock, naming
 from singerlake.lake.alone import Accounted, Alone, of_merge, sort_out
 from singerlake.lake.inventory import StreamInventory
 from singerlake.lake.parallel import in_parallel
+from singerlake.lake.returned import Returned
 from singerlake.store import Store
 
 
@@ -75,14 +76,19 @@ def find(
     retired, log = Retired(), Accounted()
     lying: Container[str] = found.files if readable is None else readable
     checksums = dict(readable or {})
+    named: set[str] = set()
     committed: dict[str, File] = {}
     for file in files:
         checksums[file.path] = file.checksum
+        named.add(file.path)
         log.add([file.checksum], file.path in found.files)
         if file.merge is not None:
             committed[file.merge.path] = file
-    very = partial(_very, store, found.keys, found.files, checksums)
+    returned = Returned(found.files.keys() - named)
+    very = partial(_very, store, found.keys, found.files, checksums, returned)
     documents = read_all(store, found.keys, committed)
+    others = standing_in(store, found.keys, committed, documents, found.merges)
+    documents |= {path: merge for path, (_, merge) in others.items()}
     retired.lost.update(committed.keys() - documents.keys())
     for path, merge in documents.items():
         row = committed[path]
@@ -91,6 +97,7 @@ def find(
         for one in very(merge):
             _note(retired.replaced_at, one.path, one.at or since)
     known = {*committed, *(row.path for row in committed.values()), *retired.replaced}
+    known |= {path for path, _ in others.values()}
     loose = read_all(store, found.keys, (path for path in found.merges if path not in known))
     loose = {path: merge for path, merge in loose.items() if merge.path not in known}
     there = {path: merge for path, merge in loose.items() if merge.path in lying}
@@ -102,6 +109,26 @@ def find(
     gone = {path for path in found.merges if path not in known and path not in kept}
     retired.left_at.update((path, found.merges[path]) for path in gone)
     return retired
+
+
+def standing_in(
+    store: Store,
+    keys: StreamKeys,
+    committed: Mapping[str, File],
+    documents: Mapping[str, Merge],
+    listed: Iterable[str],
+) -> dict[str, tuple[str, Merge]]:
+    """By the paths of lost documents of committed merges, others of the same files: one of a log in
+    which the file had other numbers says the same of what it was made from."""
+    lost = {row.path: path for path, row in committed.items() if path not in documents}
+    if not lost:
+        return {}
+    every = read_all(store, keys, (path for path in listed if path not in committed))
+    return {
+        lost[merge.path]: (path, merge)
+        for path, merge in sorted(every.items())
+        if merge.path in lost and len(merge.parts) == committed[lost[merge.path]].parts
+    }
 
 
 def _newest_document(merges: Mapping[str, Merge]) -> dict[str, Merge]:
@@ -134,6 +161,7 @@ def _very(
     keys: StreamKeys,
     listed: Container[str],
     checksums: dict[str, str],
+    returned: Returned,
     merge: Merge,
 ) -> list[Retiree]:
     """What a merge replaces, less other files that had the same names later.
@@ -141,9 +169,10 @@ def _very(
     A name that ends in digits of its file's hash is of that file alone. An older one was free again
     after a purge, so a file that has it is read, and its checksum compared.
     """
+    replaced = returned.replaced_by(merge)
     older = [
         one.path
-        for one in merge.retired
+        for one in replaced
         if one.checksum
         and one.path in listed
         and one.path not in checksums
@@ -154,7 +183,7 @@ def _very(
     checksums.update((path, read or "") for path, read in zip(older, found, strict=True))
     return [
         one
-        for one in merge.retired
+        for one in replaced
         if not one.checksum or checksums.get(one.path) in (None, "", one.checksum)
     ]
 
@@ -200,7 +229,7 @@ def by_listing(
     it was made from hold the same lines: where both are there, the merged file is taken.
     """
     checksums = {path: checksum for path, checksum in readable.items() if checksum}
-    very = partial(_very, store, keys, readable, checksums)
+    very = partial(_very, store, keys, readable, checksums, Returned(readable))
     every = read_all(store, keys, documents)
     there = _newest_document({path: one for path, one in every.items() if one.path in readable})
     left_out: set[str] = set()

@@ -36,6 +36,7 @@ from singerlake.lake.inventory import StreamInventory
 from singerlake.lake.lock import LockTimes
 from singerlake.lake.parallel import in_parallel
 from singerlake.lake.replacement import Replacement
+from singerlake.lake.returned import Returned
 from singerlake.store import Store
 
 MOST_PARTS = 10_000
@@ -315,7 +316,8 @@ def _only_copies(store: Store, found: StreamInventory, files: Iterable[File]) ->
         and (file.path not in found.files or found.files[file.path].size != file.bytes)
     ]
     merges = retired.read_all(store, found.keys, documents).values()
-    return {one.path for merge in merges for one in merge.retired}
+    returned = Returned(found.files)
+    return {one.path for merge in merges for one in returned.replaced_by(merge)}
 
 
 def _store_time(store: Store, keys: StreamKeys) -> datetime:

@@ -146,7 +146,9 @@ _lines = Snapshot.lines
 def names_compared_by_nothing() -> Iterator[None]:
     """A name is used again, and what has it is taken for the file that a merge replaced."""
 
-    def very(store: Any, keys: Any, listed: Any, checksums: Any, merge: Any) -> list[Any]:
+    def very(
+        store: Any, keys: Any, listed: Any, checksums: Any, returned: Any, merge: Any
+    ) -> list[Any]:
         return list(merge.retired)
 
     with variant.names_used_again(), mock.patch.object(retired, "_very", very):

@@ -49,7 +49,9 @@ def land_at_one_time(store: Store, *numbers: int) -> None:
 def names_compared_by_nothing() -> Iterator[None]:
     """What it was: the names of purged files come again, and are taken for those files."""
 
-    def very(store: Any, keys: Any, listed: Any, checksums: Any, merge: Merge) -> list[Retiree]:
+    def very(
+        store: Any, keys: Any, listed: Any, checksums: Any, returned: Any, merge: Merge
+    ) -> list[Retiree]:
         return list(merge.retired)
 
     with older_names(), mock.patch.object(retired, "_very", very):

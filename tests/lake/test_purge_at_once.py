@@ -101,11 +101,11 @@ def test_a_writer_that_sleeps_before_it_links(tmp_path: Path) -> None:
     """The file is written beside the lake's folders, and has no name there yet."""
     store, slept, link = merged(LocalStore(tmp_path)), [], disk.link_new
 
-    def slow(temporary: Path, path: Path) -> None:
+    def slow(temporary: Path, path: Path, durable: bool = True) -> None:
         if path.name.endswith(".singer.gz"):
             slept.append(path)
             merge_and_purge(LocalStore(tmp_path))
-        link(temporary, path)
+        link(temporary, path, durable)
 
     before = set(objects_in(store, ".singer.gz"))
     with mock.patch.object(disk, "link_new", slow):
