@@ -57,6 +57,7 @@ def main() -> None:
             raise
         except OSError as error:
             log.error("%s", error)
+            output.mute()
             sys.exit(1)
 
 

@@ -215,6 +215,7 @@ def main() -> None:
         sys.exit(1)
     except OSError as error:
         TapSingerlake.logger.error("%s", error)
+        output.mute()
         sys.exit(1)
 
 

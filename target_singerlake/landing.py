@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import logging
-import os
-import sys
 import time
 
 from singerlake.errors import ConfigError
 from singerlake.format import blob, message
 from singerlake.lake import Writer
-from singerlake.plugin.output import send
+from singerlake.plugin.output import mute, send
 from target_singerlake.held_states import HeldStates
 from target_singerlake.lineage import OnEnd
 from target_singerlake.verdict import Verdict, bookmarks
@@ -157,15 +155,10 @@ def _emit(state: bytes, log: logging.Logger) -> None:
         send(state + b"\n")
     except (BrokenPipeError, ValueError) as error:
         log.warning("nobody reads the STATE any more (%s); the records are committed", error)
-        _mute_stdout()
+        mute()
     except OSError as error:
-        _mute_stdout()
+        mute()
         raise ConfigError(
             f"the STATE cannot be written to stdout ({error}); its records are committed. "
             "Make room where stdout goes, and run again"
         ) from error
-
-
-def _mute_stdout() -> None:
-    """Python flushes stdout once more at its end, and must not stumble over it."""
-    sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from singerlake.errors import ConfigError
 from singerlake.index.entry import Entry
 from singerlake.index.export import export_entries
 from singerlake.index.storage.base import Storage
@@ -43,14 +45,28 @@ SCHEMA = pa.schema(
 
 
 def write_parquet(storage: Storage, path: Path) -> int:
-    """Write every entry of the lake, in order; returns how many there are."""
-    entries, count = export_entries(storage), 0
+    """Write every entry of the lake, in order; returns how many there are.
+
+    Raises `ConfigError` where the file cannot be written; what was begun of it is gone then.
+    """
     partial = path.with_name(f"{path.name}.partial")
-    with pq.ParquetWriter(partial, SCHEMA, compression="zstd") as writer:
+    try:
+        count = _write(storage, partial)
+        partial.replace(path)
+    except OSError as error:
+        raise ConfigError(f"{path}: the file cannot be written ({error})") from error
+    finally:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+    return count
+
+
+def _write(storage: Storage, path: Path) -> int:
+    entries, count = export_entries(storage), 0
+    with pq.ParquetWriter(path, SCHEMA, compression="zstd") as writer:
         while rows := list(islice(entries, ROWS)):
             writer.write_table(_table(rows))
             count += len(rows)
-    partial.replace(path)
     return count
 
 

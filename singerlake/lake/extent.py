@@ -18,7 +18,6 @@ from singerlake.lake import pins
 from singerlake.lake.log import Selection
 from singerlake.lake.run_numbers import (
     forgotten,
-    last_number,
     numbers_of,
     where,
     with_last_numbers,
@@ -150,9 +149,12 @@ def ended_by(snapshot: Snapshot, runs: Iterable[Run], end: End) -> list[Run]:
     """
     newest = snapshot.manifest.last_sequence if end.until is None else end.until
     found = []
-    for run, number in with_last_numbers(snapshot, history.of_stream(runs, snapshot.keys.stream)):
+    sent = history.of_stream(runs, snapshot.keys.stream)
+    # Where all commits count, so does each run of an older log, and nobody need know its numbers.
+    numbered = with_last_numbers(snapshot, sent, by_rows=end.until is not None)
+    for run, number, has_own in numbered:
         # A run may have ended since the snapshot was taken, which then has only some of it.
-        had_ended = end.moment is None or run.ended <= end.moment or last_number(snapshot, run) > 0
+        had_ended = end.moment is None or run.ended <= end.moment or has_own
         if number <= newest and had_ended:
             seen: Any = end.unended.get(run.identity, run.outcome)
             found.append(replace(run, outcome=seen))

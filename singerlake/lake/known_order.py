@@ -15,6 +15,7 @@ from itertools import takewhile
 import msgspec
 
 from singerlake.errors import CorruptDocument, NotFound, StaleSnapshot
+from singerlake.format import manifest as manifests
 from singerlake.format.keys import StreamKeys
 from singerlake.format.manifest import File, Manifest
 from singerlake.lake import continuation, log, manifest_copy, shortened
@@ -145,6 +146,9 @@ def _mended(
     if found.copy is None or copy is None:
         return Known(manifest, files, whole.version, found.up_to)
     later = msgspec.structs.replace(copy, segments=manifest.segments)
+    if files and copy.revision_number != manifest.revision_number:
+        # The rows are not those that readers of the copy's revision have seen: merged files, say.
+        later = manifests.revised(later, "unknown", 1, manifest.last_sequence)
     if found.up_to == manifest.last_sequence and _follow(manifest, copy, found.rows):
         # The copy goes on where the manifest ends: it knows what was lost.
         return Known(later, (*files, *found.rows), whole.version, copy.last_sequence)

@@ -54,14 +54,31 @@ def _bounds(snapshot: Snapshot, runs: Sequence[Run]) -> Selection:
     return Selection(since=first - 1, until=max(one.last_sequence for one in left))
 
 
-def with_last_numbers(snapshot: Snapshot, runs: Iterable[Run]) -> list[tuple[Run, int]]:
-    """Each run with its last number; a run that committed none comes after all before it."""
+def with_last_numbers(
+    snapshot: Snapshot, runs: Iterable[Run], by_rows: bool
+) -> list[tuple[Run, int, bool]]:
+    """Each run with its last number, and whether that is one of its own: a run that committed none
+    comes after all before it.
+
+    With `by_rows`, the log is read for runs whose numbers it does not know: it was numbered anew
+    since, or an older manifest was put back and their files were adopted.
+    """
+    runs = list(runs)
+    last = {run.identity: last_number(snapshot, run) for run in runs}
+    unknown = {run.identity for run in runs if _committed(snapshot, run) and not last[run.identity]}
+    for row in snapshot.commits() if by_rows and unknown else ():
+        if row.merge is None and (row.run_id, row.writer_id) in unknown:
+            last[row.run_id, row.writer_id] = row.sequence
     numbered, reached = [], 0
     for run in runs:
-        last = last_number(snapshot, run)
-        reached = max(reached, last)
-        numbered.append((run, last or reached))
+        own = last[run.identity]
+        reached = max(reached, own)
+        numbered.append((run, own or reached, own > 0))
     return numbered
+
+
+def _committed(snapshot: Snapshot, run: Run) -> bool:
+    return run.streams[snapshot.keys.stream].last_sequence > 0
 
 
 def last_number(snapshot: Snapshot, run: Run) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import select
 import sys
 from typing import Any
@@ -59,3 +60,9 @@ def send(lines: bytes) -> None:
         # With PYTHONUNBUFFERED a write ends early where a signal comes.
         sent += buffer.write(memoryview(lines)[sent:])
     buffer.flush()
+
+
+def mute() -> None:
+    """Where stdout cannot be written: Python flushes it once more at its end, and must not stumble
+    over it."""
+    sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123

@@ -68,6 +68,17 @@ def test_an_export_as_parquet(sound: Path, url: str, tmp_path: Path) -> None:
     assert set(table.column("id").to_pylist()) == found
 
 
+def test_a_parquet_file_that_cannot_be_written_is_told(
+    sound: Path, url: str, tmp_path: Path
+) -> None:
+    said("index", "rebuild", sound, "--index", url)
+    for path in (tmp_path / "nowhere" / "entries.parquet", sound / "raw"):
+        done = run("index", "export", sound, "--index", url, "--parquet", path)
+        assert done.exit_code == 2
+        assert "Traceback" not in done.stderr
+    assert not list(tmp_path.rglob("*.partial"))
+
+
 def test_what_a_check_finds_and_a_rebuild_mends(sound: Path, url: str, tmp_path: Path) -> None:
     said("index", "rebuild", sound, "--index", url)
     storage = open_index(url)

@@ -10,10 +10,12 @@ from singerlake.index.ingester import follow
 from singerlake.index.query import Query
 from singerlake.index.storage import origins
 from singerlake.index.storage.base import Storage
-from singerlake.lake import Lake
+from singerlake.lake import Lake, manifest_copy, rebuild
+from singerlake.lake.log import read_head
 from singerlake.lake.vacuum import vacuum
 from tests.index.test_ingester import KEYS, LARGE, expect_same, lake, land
 from tests.lake.continuing import begin_anew
+from tests.lake.landing import overwrite
 
 __all__ = ["lake"]
 
@@ -49,6 +51,25 @@ def test_rows_keep_their_log(storage: Storage, lake: Lake, tmp_path: Path, read:
     }
     for one in storage.page(Query()):
         assert storage.by_id(one.id) == one
+
+
+def test_rows_of_an_older_manifest_that_its_copy_goes_on_from_are_read_again(
+    storage: Storage, lake: Lake, tmp_path: Path
+) -> None:
+    """The manifest is from before a vacuum, and its copy from after it: files come back."""
+    land(lake, "first", range(5))
+    older = lake.store.read(KEYS.manifest).data
+    vacuum(lake.store, KEYS, LARGE)
+    land(lake, "second", range(5, 7))
+    manifest_copy.keep(lake.store, KEYS, read_head(lake.store, KEYS).manifest)
+    follow(storage, lake)
+    before = ids(storage)
+    overwrite(lake.store, KEYS.manifest, older)
+    assert rebuild(lake.store).continued
+    follow(storage, lake)
+    follow(storage, lake)
+    expect_same(storage, lake, tmp_path)
+    assert ids(storage) == before
 
 
 def test_rows_by_the_newest_log_alone_are_noticed(

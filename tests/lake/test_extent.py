@@ -18,7 +18,7 @@ from singerlake.lake.snapshot import Snapshot
 from singerlake.lake.vacuum import vacuum
 from singerlake.store import Store
 from tests.format.test_merge import ROW
-from tests.lake.landing import EPOCH, KEYS, STREAM, TAP, land, new_store
+from tests.lake.landing import EPOCH, KEYS, STREAM, TAP, land, new_store, overwrite
 from tests.lake.merging import OPTIONS, purge_at_once
 from tests.lake.running import Running, land_run
 from tests.lake.test_provenance import forget
@@ -168,6 +168,26 @@ def test_as_of_a_time_and_a_run(after: Callable[[Store], None], clocks: list[dat
             assert last(store, as_of=ends[number]) == wanted
     assert read(store, Extent(as_of=5)) == [0, 1, 2, 3, 4]
     assert last(store, as_of=5) == [2, 3]
+
+
+@pytest.mark.parametrize("lost", ["the log", "its end"])
+def test_as_of_a_number_that_is_within_a_run_the_run_has_not_ended(lost: str) -> None:
+    """Also where the numbers are not those that the run had: half of a table is no table."""
+    store = new_store()
+    land_run(store, "one", [1], [2])
+    older = store.read(KEYS.manifest).data
+    land_run(store, "two", [3], [4])
+    if lost == "the log":
+        store.delete(KEYS.manifest)
+        store.delete(KEYS.manifest_copy)
+    else:
+        overwrite(store, KEYS.manifest, older)
+    rebuild(store)
+    with pytest.raises(ConfigError, match="expected a run that is complete"):
+        last(store, as_of=1)
+    assert [last(store, as_of=number) for number in (2, 3, 4)] == [[1, 2], [1, 2], [3, 4]]
+    tidied(store)
+    assert [last(store, as_of=number) for number in (2, 3, 4)] == [[1, 2], [1, 2], [3, 4]]
 
 
 def test_as_of_a_run_that_was_not_sent_the_stream_is_as_of_its_end(clocks: list[datetime]) -> None:

@@ -395,6 +395,19 @@ def test_a_run_that_was_open_is_named_and_does_not_count_once_it_has_ended() -> 
     assert last(store) == [1, 2]
 
 
+def test_an_open_run_is_named_that_committed_before_the_first_that_ended() -> None:
+    store = new_store()
+    running = Running(store, "long")
+    running.commit([1, 2])
+    land_run(store, "short", [3])
+    pin = Lake(store).pin("p")
+    assert [run.run_id for run in pin.runs] == ["long"]
+    assert last(store) == [3]
+    running.end()
+    assert read(store, 2, runs="last") == [1, 2]
+    assert last(store) == [3]
+
+
 def test_an_empty_run_that_ended_later_does_not_count() -> None:
     store = new_store()
     land_run(store, "first", [1, 2])

@@ -45,6 +45,16 @@ def test_a_closed_stdout_is_told_in_one_line(root: Path, tmp_path: Path) -> None
     assert b"Traceback" not in done.stderr
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no disk that is always full")
+def test_a_stdout_that_is_full_is_told_in_one_line(root: Path, tmp_path: Path) -> None:
+    line = command(tmp_path, config(root))
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 1
+    assert b"No space left on device" in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize(
     ("number", "unbuffered"),
     [(signal.SIGTERM, ""), (signal.SIGTERM, "1"), (signal.SIGINT, ""), (signal.SIGHUP, "")],

@@ -46,8 +46,12 @@ def with_unended(
     head = logs.read_or_new(store, keys)
     names = documents.unlogged(store, keys, head.log)
     unlogged = [of_row(tap_id, row_of(run, 0)) for run in documents.read_all(store, keys, names)]
-    known = {run.identity: run for run in (*unlogged, *logged(store, tap_id, limit))}
-    rest = unended.find(store, tap_id, known.values(), lost_after, since_known=limit is not None)
+    newest = logged(store, tap_id, limit)
+    # Only where older runs are left out: else all commits count, also those before the first run
+    # that has ended, for theirs may be at work still.
+    is_cut = limit is not None and len(newest) >= limit
+    known = {run.identity: run for run in (*unlogged, *newest)}
+    rest = unended.find(store, tap_id, known.values(), lost_after, since_known=is_cut)
     runs = in_order((*known.values(), *rest))
     if limit is not None and any(not run.document for run in runs[-limit:]):
         # Commits of older runs, which the log knows beyond the limit, are not of unended ones.

@@ -117,6 +117,14 @@ def test_with_a_limit_old_commits_are_not_read(monkeypatch: pytest.MonkeyPatch) 
     assert counting.counts["read"] <= 6
 
 
+def test_with_a_limit_a_run_is_seen_that_committed_before_all_that_ended() -> None:
+    lake = a_lake()
+    land(lake, "overtaken", "orders")
+    ended(lake, "quick", "orders")
+    every = [("overtaken", "lost"), ("quick", "complete")]
+    assert outcomes(lake, limit=5) == outcomes(lake) == every
+
+
 def test_with_a_limit_a_correction_hides_no_newer_run() -> None:
     lake = a_lake()
     for number in range(5):
