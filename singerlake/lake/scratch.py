@@ -17,6 +17,7 @@ import socket
 import stat
 import tempfile
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,13 +46,15 @@ class TemporaryFolder:
         outer = Path(self._outer.name)
         self.name = str(outer / FILES)
         Path(self.name).mkdir()
-        self._lock = _hold(outer)
+        lock = _hold(outer)
+        # Also for who forgets to clean up, as the folder is removed for them: a process of days
+        # would run out of descriptors.
+        self._let_go = weakref.finalize(self, os.close, lock) if lock is not None else None
 
     def cleanup(self) -> None:
         self._outer.cleanup()
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+        if self._let_go is not None:
+            self._let_go()
 
     def __enter__(self) -> str:
         return self.name

@@ -275,8 +275,8 @@ def test_a_manifest_that_vanishes_during_a_commit_is_a_clear_error() -> None:
 
 @pytest.mark.parametrize(
     "at",
-    [At("read", "manifest.json"), At("list"), At("create", "manifest.json")],
-    ids=["reads the manifest", "lists", "creates the manifest"],
+    [At("read", "catalogue.json"), At("list"), At("create", "manifest.json")],
+    ids=["reads the catalogue", "lists", "creates the manifest"],
 )
 def test_two_writers_that_make_the_same_new_stream_both_succeed(at: At) -> None:
     store = new_store()

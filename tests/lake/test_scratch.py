@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import pytest
@@ -109,3 +111,20 @@ def test_the_folder_of_another_machine_goes_after_a_day_without_a_change(
     monkeypatch.setattr(time, "time", lambda: now + 25 * 3600)
     sweep(tmp_path)
     assert not left.exists()
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="counts what /proc shows")
+def test_a_folder_that_nobody_cleans_up_leaves_no_open_file(tmp_path: Path) -> None:
+    def opened() -> int:
+        return len(os.listdir("/proc/self/fd"))
+
+    gc.collect()
+    before = opened()
+    folder = temporary_folder(tmp_path)
+    assert opened() > before
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        del folder
+        gc.collect()
+    assert opened() == before
+    assert list(tmp_path.iterdir()) == []
