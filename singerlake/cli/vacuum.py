@@ -38,7 +38,7 @@ from singerlake.cli.trace import tracing
 from singerlake.errors import UnknownStream
 from singerlake.format.keys import StreamKeys
 from singerlake.format.manifest import File
-from singerlake.lake import Lake, Snapshot, Stream
+from singerlake.lake import Lake, Snapshot, Stream, purging
 from singerlake.lake import vacuum as core
 from singerlake.lake.parallel import in_parallel
 from singerlake.lake.vacuum import VacuumOptions, VacuumReport, Work
@@ -60,7 +60,7 @@ Job = Callable[[StreamKeys], VacuumReport]
 @click.option(
     "--grace",
     type=Span("hours"),
-    default=core.GRACE / timedelta(hours=1),
+    default=purging.GRACE / timedelta(hours=1),
     show_default=True,
     metavar="HOURS",
     help="How long replaced files are kept, for readers that began before.",
@@ -103,7 +103,7 @@ def vacuum(
     every, skipped = _streams(lake, tap, stream, failures)
     if purge:
         window, gone = timedelta(hours=grace), list[str]()
-        if window < core.SHORTEST:
+        if window < purging.SHORTEST:
             complain(
                 f"a grace of {grace:g} hours: readers that are at work now, a replay or a Spark "
                 "job, fail with StaleSnapshot and have to begin again. No record is lost; give "
@@ -113,7 +113,7 @@ def vacuum(
         with progress("purging") as bar:
             for keys in counted(every, len(every), bar):
                 with failures.collected(keys.tap_id, keys.stream):
-                    gone += core.purge(lake.store, keys, window, dry_run=not apply)
+                    gone += purging.purge(lake.store, keys, window, dry_run=not apply)
         _print_purged(gone, skipped, failures, apply, as_json)
     else:
         options, reports = VacuumOptions(target_bytes=target_mb * 1024**2), list[VacuumReport]()

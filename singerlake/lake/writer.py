@@ -32,7 +32,6 @@ from singerlake.lake.collision import require_one_schema
 from singerlake.lake.delivery import Delivery, OnCommit, Source
 from singerlake.lake.identity import new_writer_id, require_run_id
 from singerlake.lake.lane import Flush, Lane
-from singerlake.lake.pending import Pending
 from singerlake.lake.scratch import spool_folder
 from singerlake.lake.spool import CHUNK, PORTION, Compressor, OpenFile, Spool
 from singerlake.lake.writer_options import WriterOptions
@@ -71,11 +70,7 @@ class Writer:
         source = Source(tap_id, run_id, self.writer_id)
         uploads = self.options.uploads or store.writes_at_once
         self._delivery = Delivery(store, source, self.options.lock, uploads, on_commit)
-
-    @property
-    def pending(self) -> Pending:
-        """What is begun and not committed yet."""
-        return self._delivery.pending
+        self.pending = self._delivery.pending
 
     @property
     def streams(self) -> tuple[str, ...]:

@@ -13,7 +13,8 @@ import pytest
 
 from singerlake.cli import find_output
 from singerlake.format.keys import StreamKeys
-from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
+from singerlake.lake.purging import purge
+from singerlake.lake.vacuum import VacuumOptions, vacuum
 from singerlake.store import open_store
 from tests.cli.finding import follow, indexed, land_more, rows
 from tests.cli.lake import EVIL, EVIL_TAP, TAP, contents, manifest, run, said

@@ -16,7 +16,8 @@ from singerlake.files import latest, put
 from singerlake.format.keys import StreamKeys
 from singerlake.index import query
 from singerlake.lake import open_on
-from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
+from singerlake.lake.purging import purge
+from singerlake.lake.vacuum import VacuumOptions, vacuum
 from singerlake.store import open_store
 from tests.cli.finding import follow, land_more, rows, url_of
 from tests.cli.lake import TAP, folder, run

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from singerlake import check, open_lake
 from singerlake.format.keys import StreamKeys
 from singerlake.lake import vacuum
+from singerlake.lake.purging import purge
 from singerlake.lake.vacuum import VacuumOptions
 from singerlake.projection.document import Settings
 from singerlake.spark import lend
@@ -126,7 +127,7 @@ def test_work_on_a_stream(config: dict[str, Any], sent: Counter[str]) -> None:
     keys = StreamKeys(TAP, "orders")
     vacuum.vacuum(lake().store, keys, VacuumOptions())
     assert take(sent) == row("vacuum of a stream, f files into one", f=f)
-    vacuum.purge(lake().store, keys, timedelta(0))
+    purge(lake().store, keys, timedelta(0))
     assert take(sent) == row("purge of a stream after that", f=f)
 
 

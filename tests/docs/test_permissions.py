@@ -26,6 +26,7 @@ from singerlake import Lake, check, open_lake, rebuild
 from singerlake.errors import AlreadyExists, NotFound, PermissionDenied
 from singerlake.format.keys import StreamKeys
 from singerlake.lake import LockTimes, vacuum
+from singerlake.lake.purging import purge
 from singerlake.lake.vacuum import VacuumOptions
 from singerlake.projection.document import Settings
 from singerlake.site.build import build as build_site
@@ -233,7 +234,7 @@ def test_the_maintainer(
     store = roles.lake("maintainer").store
     report = vacuum.vacuum(store, KEYS, VacuumOptions())
     assert (report.files_before, report.files_after) == (3, 1)
-    assert vacuum.purge(store, KEYS, timedelta(0))
+    assert purge(store, KEYS, timedelta(0))
     client = roles.users["maintainer"].client()
     client.create_multipart_upload(Bucket="bucket", Key="lake/raw/died")
     monkeypatch.setattr("singerlake.lake.fix.SWEEP_AGE", timedelta(0))

@@ -10,7 +10,8 @@ from datetime import timedelta
 from singerlake.errors import NotFound
 from singerlake.format.manifest import Manifest
 from singerlake.lake import CheckReport, Level, Snapshot, check, commit, log, rebuild
-from singerlake.lake.vacuum import purge, vacuum
+from singerlake.lake.purging import purge
+from singerlake.lake.vacuum import vacuum
 from singerlake.store import Store
 from tests.faults.fault import DEATHS, Fault
 from tests.faults.ground import OTHER_KEYS

@@ -16,8 +16,9 @@ from singerlake.format import manifest as manifests
 from singerlake.format.keys import FileName, RunKeys, StreamKeys, file_path
 from singerlake.format.run import RunStream
 from singerlake.lake import Writer, clock, log, open_on, rebuild
+from singerlake.lake.purging import purge
 from singerlake.lake.runs import documents, marking
-from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
+from singerlake.lake.vacuum import VacuumOptions, vacuum
 from singerlake.store import Stored, StoreWrapper
 from tests.faults.truth import Shelf
 from tests.faults.work import TIMES

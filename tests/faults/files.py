@@ -19,7 +19,7 @@ from singerlake.lake.blobs import removal
 from singerlake.lake.blobs.live import live
 from singerlake.lake.blobs.reference import Marks
 from singerlake.lake.blobs.staged import Staged
-from singerlake.lake.vacuum import purge
+from singerlake.lake.purging import purge
 from singerlake.store import Store
 from tests.faults.life import World
 from tests.faults.process import Body, Process

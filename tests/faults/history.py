@@ -38,7 +38,8 @@ from singerlake.lake import (
     source,
 )
 from singerlake.lake.feed import position
-from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
+from singerlake.lake.purging import purge
+from singerlake.lake.vacuum import VacuumOptions, vacuum
 from tests.faults.fault import EVERY, Fault
 from tests.faults.process import STATE, Late, Machine
 from tests.faults.reference import Clocks, Held, Reference, record_at, require_same

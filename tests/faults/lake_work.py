@@ -33,7 +33,8 @@ from singerlake.lake import (
     rebuild,
     spool,
 )
-from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
+from singerlake.lake.purging import purge
+from singerlake.lake.vacuum import VacuumOptions, vacuum
 from singerlake.store import LocalStore, Store, disk
 from target_singerlake import command, landing
 from tests.faults.pipeline import LEFTOVERS

@@ -16,7 +16,7 @@ from hypothesis.stateful import precondition, rule
 
 from singerlake.errors import Unavailable
 from singerlake.lake import check, log, merge, rebuild
-from singerlake.lake.vacuum import AHEAD, GRACE, purge
+from singerlake.lake.purging import AHEAD, GRACE, purge
 from tests.faults.fault import EVERY, Fault
 from tests.faults.history import FAULTS, MOST_AT_ONCE, NOW, History
 from tests.faults.process import STATE, Process

@@ -30,8 +30,8 @@ from singerlake.lake import (
     retired,
     uploads,
 )
+from singerlake.lake.purging import purge
 from singerlake.lake.restoring import restore
-from singerlake.lake.vacuum import purge
 from singerlake.store import Store
 from tests.faults.history import NOW, History
 from tests.faults.reference import DyingPurge

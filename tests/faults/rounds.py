@@ -15,7 +15,8 @@ from pathlib import Path
 from singerlake.errors import SingerlakeError
 from singerlake.format import manifest as manifests
 from singerlake.lake import check, clock, rebuild
-from singerlake.lake.vacuum import purge, vacuum
+from singerlake.lake.purging import purge
+from singerlake.lake.vacuum import vacuum
 from singerlake.store import Store
 from tests.faults.pipeline import Place
 from tests.faults.test_kills import KILLED, SMALL, Killing, commit_each

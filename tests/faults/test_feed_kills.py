@@ -15,8 +15,9 @@ from singerlake.errors import BusyError, DamageError, NotFound
 from singerlake.format import manifest as manifests
 from singerlake.format.keys import RunKeys, StreamKeys
 from singerlake.lake import Lake
+from singerlake.lake.purging import purge
 from singerlake.lake.runs import log as run_logs
-from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
+from singerlake.lake.vacuum import VacuumOptions, vacuum
 from singerlake.store import LocalStore, Store
 from tests.faults.feed_table import KILLED, TWICE, Row, Table, consume
 from tests.faults.result import Line

@@ -14,8 +14,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from singerlake.lake import Snapshot, alone, retired
-from singerlake.lake import vacuum as vacuums
+from singerlake.lake import Snapshot, alone, purging, retired
 from tests.faults import variant
 from tests.faults.history import History
 from tests.faults.misfortune import Misfortune
@@ -167,7 +166,7 @@ def merges_that_share_nothing() -> Iterator[None]:
 
 def clocks_believed() -> contextlib.AbstractContextManager[Any]:
     """A purge goes by its machine's clock, wherever it is set."""
-    return mock.patch.object(vacuums, "AHEAD", timedelta(days=100))
+    return mock.patch.object(purging, "AHEAD", timedelta(days=100))
 
 
 CONTROLS: dict[variant.Broken, set[str]] = {

@@ -18,7 +18,8 @@ from singerlake.index.open import open_index
 from singerlake.index.rebuild import rebuild_index
 from singerlake.index.storage.base import Storage
 from singerlake.lake import Lake, open_lake, rebuild
-from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
+from singerlake.lake.purging import purge
+from singerlake.lake.vacuum import VacuumOptions, vacuum
 from tests.faults.result import Line
 from tests.faults.scale import scaled
 from tests.forking import fork

@@ -19,7 +19,8 @@ import pytest
 from singerlake.errors import NotFound, SingerlakeError
 from singerlake.format import manifest as manifests
 from singerlake.lake import check, open_on, rebuild
-from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
+from singerlake.lake.purging import purge
+from singerlake.lake.vacuum import VacuumOptions, vacuum
 from singerlake.store import LocalStore, Store, disk
 from tests.faults import ground
 from tests.faults.result import Line

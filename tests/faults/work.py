@@ -28,8 +28,9 @@ from singerlake.lake import (
     uploads,
 )
 from singerlake.lake.naming import Content, Name
+from singerlake.lake.purging import GRACE, purge
 from singerlake.lake.spool import Spool, Spooled
-from singerlake.lake.vacuum import GRACE, VacuumOptions, purge, vacuum
+from singerlake.lake.vacuum import VacuumOptions, vacuum
 from singerlake.store import Retrying, RetryPolicy
 from tests.faults.process import Body, Process
 from tests.faults.truth import Truth, Violation

@@ -29,6 +29,7 @@ READING = (
     "log",
     "newer_formats",
     "provenance",
+    "purging",
     "rebuilding",
     "retired",
     "schemas",

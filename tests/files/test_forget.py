@@ -13,7 +13,8 @@ from singerlake.files import entries, forget, forgetting
 from singerlake.format.keys import StreamKeys
 from singerlake.format.keys import pin as pin_key
 from singerlake.lake import rebuild
-from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
+from singerlake.lake.purging import purge
+from singerlake.lake.vacuum import VacuumOptions, vacuum
 from tests.files.putting import (
     KEYS,
     STREAM,

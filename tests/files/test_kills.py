@@ -18,7 +18,7 @@ from singerlake.format.blob_keys import path_of
 from singerlake.format.keys import StreamKeys
 from singerlake.lake import Level, LockTimes, WriterOptions, check, open_on
 from singerlake.lake.lake import Stream
-from singerlake.lake.vacuum import purge
+from singerlake.lake.purging import purge
 from singerlake.store import LocalStore, Store
 from tests.faults.files import put as broken_put
 from tests.faults.result import Line

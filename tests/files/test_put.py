@@ -17,7 +17,8 @@ from singerlake.errors import BadFile, ConfigError, CorruptFile, MissingFile
 from singerlake.files import entries, fetch, find, latest, put
 from singerlake.files.metadata import Metadata, moment
 from singerlake.lake import Lake, WriterOptions, rebuild
-from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
+from singerlake.lake.purging import purge
+from singerlake.lake.vacuum import VacuumOptions, vacuum
 from singerlake.store import Counting
 from tests.files.putting import (
     KEYS,

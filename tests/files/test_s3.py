@@ -12,7 +12,7 @@ from singerlake.errors import BadFile
 from singerlake.files import entries, fetch, forget, put
 from singerlake.lake import Lake, open_on
 from singerlake.lake.blobs.staged import Staged
-from singerlake.lake.vacuum import purge
+from singerlake.lake.purging import purge
 from singerlake.store import Counting, open_store
 from tests.files.putting import KEYS, STREAM, TAP, blob_key, blobs, codes, photos, written
 from tests.servers import S3Server

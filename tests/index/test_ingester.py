@@ -29,7 +29,8 @@ from singerlake.index.scan import scan_lake
 from singerlake.index.storage.base import Storage
 from singerlake.lake import Lake, markers, open_lake
 from singerlake.lake.feed.event import Committed, Failed
-from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
+from singerlake.lake.purging import purge
+from singerlake.lake.vacuum import VacuumOptions, vacuum
 from tests.lake.landing import TAP, overwrite, time_of
 from tests.lake.running import Running
 

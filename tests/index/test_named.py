@@ -35,7 +35,8 @@ from singerlake.index.rebuild import rebuild_index
 from singerlake.index.scan import scan_lake
 from singerlake.index.storage.base import Storage
 from singerlake.lake import Lake, open_lake, open_on, rebuild
-from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
+from singerlake.lake.purging import purge
+from singerlake.lake.vacuum import VacuumOptions, vacuum
 from singerlake.metrics import Metrics
 from singerlake.store import Counting, Store
 from tests.target.driving import TAP_ID, land, record, schema

@@ -10,7 +10,8 @@ import pytest
 from singerlake.lake import Stream
 from singerlake.lake.feed.bookmark import Bookmark
 from singerlake.lake.feed.increment import Increment
-from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
+from singerlake.lake.purging import purge
+from singerlake.lake.vacuum import VacuumOptions, vacuum
 from singerlake.store import MemoryStore, Store
 from tests.lake.faulty_store import MANIFEST_REPLACE, Intercepting, Result
 from tests.lake.landing import KEYS, PATIENT, land_each, new_store

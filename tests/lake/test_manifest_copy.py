@@ -166,7 +166,7 @@ def test_a_damaged_copy_is_written_anew(store: MemoryStore) -> None:
 def test_a_purge_leaves_the_copy_and_no_reader_lists_it(store: MemoryStore) -> None:
     from datetime import timedelta
 
-    from singerlake.lake.vacuum import purge
+    from singerlake.lake.purging import purge
 
     land_each(store, range(1, 8))
     vacuum(store, KEYS, VacuumOptions(lock=PATIENT))

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from singerlake.lake import check, merge, rebuild
-from singerlake.lake.vacuum import purge, vacuum
+from singerlake.lake.purging import purge
+from singerlake.lake.vacuum import vacuum
 from singerlake.store import MemoryStore, Store
 from tests.lake.landing import (
     KEYS,

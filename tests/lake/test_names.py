@@ -16,7 +16,8 @@ from singerlake.format import keys as key_names
 from singerlake.format.keys import FileName
 from singerlake.format.merge import Merge, Retiree
 from singerlake.lake import check, merge, open_on, rebuild, retired
-from singerlake.lake.vacuum import purge, vacuum
+from singerlake.lake.purging import purge
+from singerlake.lake.vacuum import vacuum
 from singerlake.store import LocalStore, Store
 from tests.lake.faulty_store import LosingAnswers, Lost
 from tests.lake.landing import (

@@ -24,7 +24,8 @@ from singerlake.lake.feed import increment
 from singerlake.lake.feed.cursor import Cursor
 from singerlake.lake.feed.event import Committed, Event, Replaced
 from singerlake.lake.feed.options import FeedOptions
-from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
+from singerlake.lake.purging import purge
+from singerlake.lake.vacuum import VacuumOptions, vacuum
 from singerlake.processor import LakeSource, Processor, open_engine
 from tests.processor.running import running, until
 

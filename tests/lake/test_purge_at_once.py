@@ -16,7 +16,8 @@ import pytest
 
 from singerlake.errors import DamageError, StaleSnapshot
 from singerlake.lake import Lake
-from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
+from singerlake.lake.purging import purge
+from singerlake.lake.vacuum import VacuumOptions, vacuum
 from singerlake.store import LocalStore, MemoryStore, Store, disk
 from tests.lake.faulty_store import Intercepting, Result
 from tests.lake.landing import KEYS, QUICK, assert_clean, land, numbers_in, objects_in, older_names
@@ -93,7 +94,7 @@ def test_at_any_moment_of_a_commit(meanwhile: Callable[[Store], object]) -> None
 
 @pytest.mark.timeout(300)
 def test_a_commit_at_any_moment_of_it() -> None:
-    with mock.patch("singerlake.lake.vacuum.in_parallel", map):
+    with mock.patch("singerlake.lake.purging.in_parallel", map):
         assert each_moment(in_memory, purge_all, land_the_same) > 5
 
 
@@ -121,7 +122,7 @@ def test_the_control_with_names_that_come_again() -> None:
     are times alone, as they once were."""
     with (
         older_names(),
-        mock.patch("singerlake.lake.vacuum.in_parallel", map),
+        mock.patch("singerlake.lake.purging.in_parallel", map),
         pytest.raises((AssertionError, DamageError)),
     ):
         each_moment(in_memory, purge_all, land_the_same)

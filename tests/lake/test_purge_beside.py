@@ -9,8 +9,9 @@ import pytest
 
 from singerlake.errors import MissingFile
 from singerlake.lake import check, merge, rebuild, rebuilding, replacement
+from singerlake.lake.purging import purge
 from singerlake.lake.restoring import restore
-from singerlake.lake.vacuum import purge, vacuum
+from singerlake.lake.vacuum import vacuum
 from singerlake.store import MemoryStore, Store
 from tests.faults import variant
 from tests.lake.faulty_store import Intercepting, Result

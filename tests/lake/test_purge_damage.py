@@ -8,7 +8,8 @@ from datetime import timedelta
 import pytest
 
 from singerlake.lake import rebuild
-from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
+from singerlake.lake.purging import purge
+from singerlake.lake.vacuum import VacuumOptions, vacuum
 from singerlake.store import Store
 from tests.lake.landing import (
     KEYS,

@@ -11,7 +11,8 @@ import pytest
 
 from singerlake.errors import OutcomeUnknown
 from singerlake.lake import rebuild
-from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
+from singerlake.lake.purging import purge
+from singerlake.lake.vacuum import VacuumOptions, vacuum
 from singerlake.store import LocalStore, MemoryStore, Promise, Retrying, RetryPolicy, Store
 from singerlake.store.generic import FsspecStore
 from tests.lake.faulty_store import At, Hooked, Intercepting, Result
@@ -109,7 +110,7 @@ def test_a_purge_that_sleeps_hits_no_file_of_the_same_times(
         assert len(purge(inner, KEYS, AT_ONCE)) == 2
         land_again(inner)
 
-    monkeypatch.setattr("singerlake.lake.vacuum.in_parallel", map)
+    monkeypatch.setattr("singerlake.lake.purging.in_parallel", map)
     slow = Sleeps(store, meanwhile)
     purge(slow, KEYS, AT_ONCE)
     assert slow.slept

@@ -19,7 +19,8 @@ from singerlake.errors import SingerlakeError
 from singerlake.format import manifest as manifests
 from singerlake.lake import LockTimes, Selection, check, open_lake, open_on
 from singerlake.lake.feed import position
-from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
+from singerlake.lake.purging import purge
+from singerlake.lake.vacuum import VacuumOptions, vacuum
 from singerlake.store import Store, open_store
 from tests.forking import fork
 from tests.lake import faulty_store

@@ -18,9 +18,10 @@ from singerlake.format.keys import LAKE_DOCUMENT
 from singerlake.lake import Lake, Run, check, open_on, rebuild
 from singerlake.lake import status as statuses
 from singerlake.lake.lake import annotation, registry
+from singerlake.lake.purging import purge
 from singerlake.lake.restoring import restore
 from singerlake.lake.runs import marking
-from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
+from singerlake.lake.vacuum import VacuumOptions, vacuum
 from singerlake.lake.write_guard import LOOK_EVERY, WriteGuard, guarded, unguarded
 from singerlake.store import Counting, LocalStore, MemoryStore, Store, open_store
 from tests.lake.feed.clockwork import Clockwork

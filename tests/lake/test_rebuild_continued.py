@@ -11,7 +11,8 @@ from singerlake.errors import StaleBookmark
 from singerlake.lake import Lake, check, known_order, log, manifest_copy, rebuild
 from singerlake.lake.feed.event import Committed, Event, Lost, Renumbered, Replaced
 from singerlake.lake.known_order import Known
-from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
+from singerlake.lake.purging import purge
+from singerlake.lake.vacuum import VacuumOptions, vacuum
 from singerlake.store import Counting, MemoryStore, Store
 from tests.lake.feed.clockwork import Following
 from tests.lake.landing import (

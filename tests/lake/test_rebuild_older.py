@@ -17,8 +17,9 @@ from singerlake.format import keys as key_names
 from singerlake.format.keys import RunKeys
 from singerlake.lake import Bookmark, Lake, log, rebuild
 from singerlake.lake.feed.event import Committed, Replaced
+from singerlake.lake.purging import purge
 from singerlake.lake.restoring import restore
-from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
+from singerlake.lake.vacuum import VacuumOptions, vacuum
 from singerlake.store import Store
 from tests.faults.reference import DyingPurge
 from tests.lake.feed.clockwork import Following

@@ -28,8 +28,9 @@ from singerlake.lake import (
     replacement,
 )
 from singerlake.lake.feed import position
+from singerlake.lake.purging import purge
 from singerlake.lake.replacement import Replacement
-from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
+from singerlake.lake.vacuum import VacuumOptions, vacuum
 from singerlake.store import Listed, MemoryStore, Store, StoreWrapper
 from tests.lake.faulty_store import MANIFEST_REPLACE, LosingAnswers, Lost
 from tests.lake.landing import (

@@ -10,9 +10,10 @@ import pytest
 
 from singerlake.format.merge import Merge, Retiree
 from singerlake.lake import check, merge, rebuild
+from singerlake.lake.purging import purge
 from singerlake.lake.restoring import restore
 from singerlake.lake.returned import Returned
-from singerlake.lake.vacuum import purge, vacuum
+from singerlake.lake.vacuum import vacuum
 from singerlake.store import MemoryStore, Store
 from tests.lake.landing import (
     KEYS,

@@ -10,8 +10,9 @@ import pytest
 from singerlake.format import manifest as manifests
 from singerlake.format.keys import catalogue
 from singerlake.lake import Lake, check, rebuild
+from singerlake.lake.purging import purge
 from singerlake.lake.schemas import hashes, in_use, schemas
-from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
+from singerlake.lake.vacuum import VacuumOptions, vacuum
 from singerlake.store import Counting, Store
 from tests.lake.landing import (
     KEYS,

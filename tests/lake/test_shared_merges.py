@@ -10,7 +10,8 @@ import pytest
 
 from singerlake.format.merge import Merge
 from singerlake.lake import alone, check, merge, rebuild, retired
-from singerlake.lake.vacuum import purge, vacuum
+from singerlake.lake.purging import purge
+from singerlake.lake.vacuum import vacuum
 from singerlake.store import MemoryStore, Store
 from tests.lake.landing import (
     KEYS,

@@ -18,7 +18,8 @@ from singerlake.format.manifest import File
 from singerlake.format.message import decode_schema
 from singerlake.format.times import stamp
 from singerlake.lake import Bookmark, check, commit, log, rebuild, source, uploads
-from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
+from singerlake.lake.purging import purge
+from singerlake.lake.vacuum import VacuumOptions, vacuum
 from singerlake.store import Counting, Store
 from tests.lake.faulty_store import (
     MANIFEST_REPLACE,

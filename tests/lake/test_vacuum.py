@@ -18,8 +18,9 @@ from singerlake.format.manifest import File
 from singerlake.lake import Bookmark, Level, Selection, Snapshot, log, merge, replacement
 from singerlake.lake.feed import position
 from singerlake.lake.lock import LockTimes
+from singerlake.lake.purging import purge
 from singerlake.lake.replacement import Replacement
-from singerlake.lake.vacuum import VacuumOptions, plan, purge, vacuum
+from singerlake.lake.vacuum import VacuumOptions, plan, vacuum
 from singerlake.store import MemoryStore, StoreWrapper
 from tests.lake.faulty_store import MANIFEST_REPLACE, LosingAnswers, Lost
 
@@ -392,7 +393,7 @@ def test_a_purge_that_dies_leaves_no_merge_to_be_taken_for_an_orphan(
             if self.left == 0:
                 raise Died
 
-    monkeypatch.setattr("singerlake.lake.vacuum.in_parallel", in_some_order)
+    monkeypatch.setattr("singerlake.lake.purging.in_parallel", in_some_order)
     with pytest.raises(Died):
         purge(Dying(lake.store), KEYS, timedelta(0), abandoned=timedelta(0))
     check(lake.store, fix=True)

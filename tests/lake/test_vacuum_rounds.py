@@ -15,8 +15,9 @@ from singerlake.format.manifest import File, MergeRef
 from singerlake.format.merge import Merge
 from singerlake.lake import Lake, check, clock, merge, rebuild, replacement
 from singerlake.lake import vacuum as vacuums
+from singerlake.lake.purging import GRACE, purge
 from singerlake.lake.replacement import Replacement
-from singerlake.lake.vacuum import GRACE, VacuumOptions, plan, purge, vacuum
+from singerlake.lake.vacuum import VacuumOptions, plan, vacuum
 from singerlake.store import Store
 from tests.lake.calendar import Calendar
 from tests.lake.faulty_store import MANIFEST_REPLACE, At, Intercepting, Result

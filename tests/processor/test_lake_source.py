@@ -22,7 +22,8 @@ from singerlake.lake import Lake, open_on
 from singerlake.lake.feed.bookmark import Bookmark
 from singerlake.lake.feed.event import Committed
 from singerlake.lake.feed.options import FeedOptions
-from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
+from singerlake.lake.purging import purge
+from singerlake.lake.vacuum import VacuumOptions, vacuum
 from singerlake.processor import Engine, Event, LakeSource, MemoryEngine, Processor, lake_position
 from singerlake.processor import outage as outages
 from singerlake.processor.observer import Observer

@@ -17,7 +17,8 @@ from singerlake.errors import StaleBookmark
 from singerlake.format import keys as key_names
 from singerlake.format.keys import StreamKeys
 from singerlake.lake import Lake, rebuild
-from singerlake.lake.vacuum import purge, vacuum
+from singerlake.lake.purging import purge
+from singerlake.lake.vacuum import vacuum
 from singerlake.projection import published
 from singerlake.projection.document import Settings
 from singerlake.spark import read_current, read_stream, read_tap

@@ -12,7 +12,8 @@ from pyspark import cloudpickle
 
 from singerlake.errors import CommitConflict, DamageError, SingerlakeError, StaleSnapshot
 from singerlake.format.keys import StreamKeys
-from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
+from singerlake.lake.purging import purge
+from singerlake.lake.vacuum import VacuumOptions, vacuum
 from singerlake.projection.document import Settings
 from singerlake.spark import project as job
 from singerlake.spark.read_published import published

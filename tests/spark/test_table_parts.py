@@ -20,8 +20,9 @@ from singerlake.format import manifest as manifests
 from singerlake.format.keys import StreamKeys
 from singerlake.lake import log, open_on
 from singerlake.lake.feed.event import Committed, RunEnded
+from singerlake.lake.purging import purge
 from singerlake.lake.runs import marking
-from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
+from singerlake.lake.vacuum import VacuumOptions, vacuum
 from singerlake.runtime import Runtime
 from singerlake.spark.tables import part
 from singerlake.spark.tables import stream as table_stream

@@ -19,7 +19,8 @@ from pyspark.sql import SparkSession
 from singerlake.format import manifest as manifests
 from singerlake.format.keys import StreamKeys
 from singerlake.lake import WriterOptions, open_lake
-from singerlake.lake.vacuum import VacuumOptions, VacuumReport, purge
+from singerlake.lake.purging import purge
+from singerlake.lake.vacuum import VacuumOptions, VacuumReport
 from singerlake.spark import read_stream
 from singerlake.spark.vacuum import vacuum
 from singerlake.store import Store, Stored, StoreWrapper, open_store

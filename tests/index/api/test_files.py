@@ -14,6 +14,7 @@ import pytest
 from singerlake.format.keys import StreamKeys
 from singerlake.index.ingester import follow
 from singerlake.lake import vacuum as vacuums
+from singerlake.lake.purging import purge
 from singerlake.lake.vacuum import VacuumOptions
 from tests.http.wire import get as wire_get
 from tests.index.api.ground import (
@@ -220,7 +221,7 @@ def test_nothing_changes_by_vacuum_and_purge(tmp_path: Path) -> None:
         keys = StreamKeys(TAP, WHAT)
         vacuums.vacuum(ground.lake.store, keys, VacuumOptions())
         assert seen() == before
-        vacuums.purge(ground.lake.store, keys, timedelta(0))
+        purge(ground.lake.store, keys, timedelta(0))
         assert seen() == before  # although the index has not heard of it yet
         follow(ground.storage, ground.lake)
         assert seen() == before

@@ -14,7 +14,7 @@ from singerlake.format import blob_keys
 from singerlake.lake import WriterOptions, check, clock, open_on
 from singerlake.lake.blobs import purge as purges
 from singerlake.lake.blobs import removal
-from singerlake.lake.vacuum import purge
+from singerlake.lake.purging import purge
 from singerlake.store import LocalStore, Store
 from tests.faults.files import CONTENT, PATH, SCHEMA, put, put_line, staged
 from tests.lake.faulty_store import At, Gate, Hooked, Pausing

@@ -33,7 +33,8 @@ from singerlake.lake.feed.event import (
 from singerlake.lake.feed.feed import Feed
 from singerlake.lake.feed.follower import Follower
 from singerlake.lake.feed.options import FeedOptions
-from singerlake.lake.vacuum import VacuumOptions, purge, vacuum
+from singerlake.lake.purging import purge
+from singerlake.lake.vacuum import VacuumOptions, vacuum
 from singerlake.store import MemoryStore, Store, Stored
 from singerlake.store.counting import Counting
 from singerlake.store.wrapper import StoreWrapper
