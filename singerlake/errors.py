@@ -202,7 +202,11 @@ class Later(BusyError):
     """Raised by a job: put the event back, and try it again after so many seconds. That counts as
     no attempt."""
 
+    LONGEST = 366 * 24 * 3600.0
+
     def __init__(self, seconds: float = 60.0, reason: str = "") -> None:
+        if not 0 <= seconds <= self.LONGEST:
+            raise ConfigError(f"expected 0 to {self.LONGEST:.0f} seconds, a year, found {seconds}")
         super().__init__(reason or f"again in {seconds:g} s")
         self.seconds = seconds
 

@@ -281,6 +281,24 @@ def test_later(engine: Engine) -> None:
     assert seen.events[0].deliveries == 1
 
 
+@pytest.mark.parametrize("seconds", [float("inf"), float("nan"), 1e30, -1.0])
+def test_later_than_any_clock_is_a_fault_of_that_event_alone(
+    engine: Engine, seconds: float
+) -> None:
+    seen = Seen()
+
+    def job(event: Event) -> None:
+        if event.key == "bad":
+            raise Later(seconds)
+        seen(event)
+
+    engine.add("bad", 1)
+    engine.add("good", 1)
+    with running(Processor(engine, job, max_deliveries=1, backoff=0.01)):
+        until(lambda: seen.count == 1 and engine.dead())
+    assert "expected 0 to" in engine.dead()[0].reason
+
+
 def test_at_most_once(engine: Engine) -> None:
     seen = Seen()
 

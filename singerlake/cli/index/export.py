@@ -42,7 +42,7 @@ def export(root: Root, index_url: str | None, parquet: Path | None, as_json: boo
             if as_json:
                 print_json({"path": str(parquet), "entries": count})
             else:
-                say(f"wrote {plural(count, 'file')}")
+                say(f"wrote {count:,} {'entry' if count == 1 else 'entries'} to {parquet}")
             return
         for line in index_module("export").export_lines(storage):
             sys.stdout.buffer.write(line)
