@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from singerlake.cli.console import plural, print_json, say
+from singerlake.cli.console import print_json, say
 from singerlake.cli.index.place import index_module, index_option, open_storage
 from singerlake.cli.options import command, json_option
 from singerlake.cli.root import Root, root_arguments
