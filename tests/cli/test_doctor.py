@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import os
 import tempfile
 from pathlib import Path
 
@@ -115,13 +114,12 @@ def test_folders_that_a_killed_process_left_are_reported(
     left = temporary_folder(scratch if where == "the system's folder" else own)
     Path(left.name, "1").write_bytes(b"x" * 2000)
     assert told("doctor", root, "--read-only")["answers"][0]["status"] == "ok"
-    assert left._lock is not None
-    os.close(left._lock)  # as when its process dies
+    assert left._let_go is not None
+    left._let_go()  # as when its process dies
     answer = told("doctor", root, "--read-only")["answers"][0]
     assert answer["status"] == "weak"
     assert "killed processes left 1 folder with 2.0 kB" in answer["told"]
     assert Path(left.name, "1").exists()
-    left._lock = None
     left.cleanup()
 
 

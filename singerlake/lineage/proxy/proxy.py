@@ -89,7 +89,6 @@ class Proxy:
 
     def _show(self) -> None:
         meters = self._meters
-        meters.partitions.set(len(self.buffer.shelf.partitions()))
         for one in self.consumers:
             meters.lag.labels(one.name).set(self.buffer.lag(one.name))
             meters.lag_bytes.labels(one.name).set(self.buffer.lag_bytes(one.name))
@@ -97,6 +96,8 @@ class Proxy:
             meters.failing.labels(one.name).set(one.health.failing_seconds)
             meters.retries.labels(one.name).inc(one.health.take_retries())
         meters.show_kept(self.buffer.state.counters(), self.buffer.shelf.gaps.lost)
+        # Last: who sees it knows that the others are shown.
+        meters.partitions.set(len(self.buffer.shelf.partitions()))
 
     def close(self) -> None:
         """Write what waits, let sends end, save checkpoints. What hangs is left: it is sent again
