@@ -47,7 +47,7 @@ faults: setup ## Run the fault suites whole, and keep what they counted in docs/
 	@$(BIN)/python -m pip install -qq --constraint constraints.txt --editable '.[fuzz]'
 	@rm -f build/faults/*.whole.json
 	@SINGERLAKE_FAULTS=whole SINGERLAKE_FAULTS_RUN=$$(date -u +%Y%m%dT%H%MZ)-$$(git rev-parse --short HEAD) \
-		$(BIN)/pytest -q -n 2 tests/airflow tests/cli/test_find_both.py tests/faults tests/files \
+		$(BIN)/pytest -q -n 4 tests/airflow tests/cli/test_find_both.py tests/faults tests/files \
 		tests/index tests/lineage/buffer/test_damage.py tests/runs tests/spark/test_cluster.py \
 		tests/spark/test_table_parts.py
 	@$(BIN)/python -m tests.faults.report --write
