@@ -68,10 +68,10 @@ def _merged(
     files: Sequence[File],
     there: Mapping[str, File],
     known: Mapping[str, Merge],
-    end: int,
+    end: int | None,
 ) -> list[File]:
-    """The rows, with merges in the place of those whose files are not there; `end` is the last
-    number of their log."""
+    """The rows, with merges in the place of those whose files are not there. `end` is the last
+    number of their log, behind which a merge may go on; None where other rows follow these."""
     rows = list(files)
     named = {row.merge.path for row in rows if row.merge is not None}
     for path, merge in sorted(known.items(), key=lambda item: -len(item[1].parts)):
@@ -87,7 +87,9 @@ def _merged(
     return rows
 
 
-def _are_sources(held: Sequence[File], merge: Merge, known: Mapping[str, Merge], end: int) -> bool:
+def _are_sources(
+    held: Sequence[File], merge: Merge, known: Mapping[str, Merge], end: int | None
+) -> bool:
     """Whether rows have the numbers of a merge up to the last known one, with the same commits."""
     sources = merge.sources()
     numbers: dict[int, str] = {}
@@ -99,7 +101,9 @@ def _are_sources(held: Sequence[File], merge: Merge, known: Mapping[str, Merge],
         elif _has_last_of(merge, row):
             span = range(row.lowest_sequence, row.sequence + 1)
             numbers |= {number: sources.get(number, "") for number in span}
-    return numbers == {number: one for number, one in sources.items() if number <= end}
+    return numbers == {
+        number: one for number, one in sources.items() if end is None or number <= end
+    }
 
 
 def _has_last_of(merge: Merge, row: File) -> bool:
@@ -141,7 +145,7 @@ def _apart(
     ]
     if len(plain) < row.parts or not _is_gone(store, keys, row):
         return []
-    rows = _merged(store, keys, plain, there, known, row.sequence)
+    rows = _merged(store, keys, plain, there, known, None)
     return rows if all(_is_same(one, there) for one in rows) else []
 
 

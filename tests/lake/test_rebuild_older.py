@@ -15,7 +15,7 @@ import pytest
 from singerlake.errors import StaleBookmark, Unavailable
 from singerlake.format import keys as key_names
 from singerlake.format.keys import RunKeys
-from singerlake.lake import Bookmark, Lake, log, rebuild
+from singerlake.lake import Bookmark, Lake, log, manifest_copy, rebuild
 from singerlake.lake.feed.event import Committed, Replaced
 from singerlake.lake.purging import purge
 from singerlake.lake.restoring import restore
@@ -176,3 +176,27 @@ def test_a_log_begins_anew_before_lines_that_come_back_under_other_numbers() -> 
     assert numbers_in(store) == [0, 1, 2]
     with pytest.raises(StaleBookmark):
         read_behind(store, bookmark)
+
+
+def test_a_merge_that_goes_on_behind_a_merged_row_is_not_put_in_its_place() -> None:
+    """A merge of 1 to 4 took the place of one of 1 and 2, though the log goes on with another 4."""
+    store = new_store()
+    land_each(store, [0, 1])
+    vacuum(store, KEYS, VacuumOptions())
+    purge(store, KEYS, NOW, abandoned=NOW)
+    land(store, [2])
+    older = store.read(KEYS.manifest).data
+    lost = [
+        KEYS.under(file.path)
+        for file in log.files(store, KEYS, log.read_head(store, KEYS).manifest)
+    ]
+    land(store, [3])
+    vacuum(store, KEYS, VacuumOptions())
+    manifest_copy.keep(store, KEYS, log.read_head(store, KEYS).manifest)
+    for key in lost:  # a purge that dies before it comes to the documents
+        store.delete(key)
+    overwrite(store, KEYS.manifest, older)
+    land(store, [4])
+    rebuild(store)
+    assert sorted(numbers_in(store)) == [0, 1, 2, 3, 4]
+    assert_clean(store)
