@@ -199,7 +199,7 @@ CONTROLS = {
         variant.a_vacuum_that_requires_nothing,
     ),
     "names that are used again": Control(names, "TORN", variant.names_used_again),
-    # Only an attempt that arrives late, and is another file than that which was committed, shows it.
+    # Only an attempt that arrives late, as another file than the committed one, shows it.
     "notes that end with their job": Control(
         job(), "TWICE", variant.notes_that_end_with_their_job, seeds=12
     ),
