@@ -92,6 +92,17 @@ def test_a_partition_that_cannot_be_read_is_drained_around(
     assert found < again
 
 
+def test_a_schema_that_is_no_text_is_damage(folder: Path) -> None:
+    """SQLite quotes it in its error, which is no UTF-8 then."""
+    path = partitions(folder)[0]
+    held, raw = set(numbers_in(path)), path.read_bytes()
+    assert b"CREATE TABLE events" in raw
+    path.write_bytes(raw.replace(b"CREATE TABLE events", b"CREATE \xeeABLE events"))
+    found, lost = drained(folder)
+    assert lost == held
+    assert found | lost == set(range(1, COUNT + 1))
+
+
 @pytest.mark.parametrize("seed", range(scaled(12, 300)))
 def test_flipped_bytes_lose_only_what_they_hit(seed: int, folder: Path) -> None:
     chance = random.Random(seed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 PAGE_BYTES = 8192
 BUSY_SECONDS = 30.0
@@ -20,11 +21,27 @@ _UNCLEAR = "disk i/o error"
 ROOM_BYTES = 1_000_000
 
 
+class Connection(sqlite3.Connection):
+    """A damaged schema may have text that is no UTF-8, and SQLite's own error about it cannot be
+    decoded then: that is damage like any other."""
+
+    def execute(self, *arguments: Any) -> sqlite3.Cursor:
+        try:
+            return super().execute(*arguments)
+        except UnicodeDecodeError:
+            raise sqlite3.DatabaseError("malformed: its schema is no text") from None
+
+
 def connect(path: Path, create: bool = False) -> sqlite3.Connection:
     """Autocommit: transactions are begun by hand. Any thread may use it, one at a time."""
     address = f"{path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
     connection = sqlite3.connect(
-        address, uri=True, isolation_level=None, check_same_thread=False, timeout=BUSY_SECONDS
+        address,
+        uri=True,
+        isolation_level=None,
+        check_same_thread=False,
+        timeout=BUSY_SECONDS,
+        factory=Connection,
     )
     try:
         if create:
@@ -50,7 +67,9 @@ def connect_to_read(path: Path, sealed: bool = False) -> sqlite3.Connection:
     """
     if sealed and not path.with_name(f"{path.name}-wal").exists():
         address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
-        return sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
+        return sqlite3.connect(
+            address, uri=True, isolation_level=None, check_same_thread=False, factory=Connection
+        )
     connection = connect(path)
     connection.execute("PRAGMA query_only=ON")
     return connection
