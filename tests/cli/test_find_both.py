@@ -89,6 +89,7 @@ def differences(root: Path) -> list[tuple[str, ...]]:
     return found
 
 
+@pytest.mark.timeout(scaled(300, 3600))
 @settings(max_examples=scaled(12, 1000), deadline=None, phases=[Phase.explicit, Phase.generate])
 @given(steps=st.lists(STEPS, max_size=10))
 def test_with_an_index_and_without_the_answers_are_the_same(

@@ -256,6 +256,7 @@ STEPS: dict[str, Step] = {
 }
 
 
+@pytest.mark.timeout(scaled(300, 3600))
 @settings(max_examples=scaled(15, 1000), deadline=None)
 @given(steps=st.lists(st.sampled_from([*STEPS, "batch"]), max_size=12))
 def test_random_histories_read_in_batches_are_the_whole_table(
